@@ -1,0 +1,1 @@
+//! Pitlane's gateway: clients come in over TCP with SBE frames.

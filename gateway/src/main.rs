@@ -1,0 +1,3 @@
+//! The `pitlane` command.
+
+fn main() {}

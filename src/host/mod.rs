@@ -1,0 +1,1 @@
+//! The machine: which CPUs there are, and pinning to them.

@@ -1,0 +1,1 @@
+//! Lanes: one worker per shard, and every account's operations in order.

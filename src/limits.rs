@@ -1,0 +1,45 @@
+//! Every bound in one place: what it is, why, and how the bounds relate.
+
+/// Messages that a ring from one submitter to one shard holds. A power of two;
+/// 4,096 is where chunked transfers stop gaining (rule L3).
+pub const RING_CAPACITY: usize = 4_096;
+
+/// Ring slots that new orders may not take, so that facts (reports,
+/// finalizations) still find room when orders are refused (rule L12).
+pub const RING_FACT_RESERVE: usize = 256;
+
+/// The most messages that one turn takes from the rings before it looks at
+/// everything else that a shard must do.
+pub const BATCH_MAX: usize = 256;
+
+/// Completion slots of one submitter: operations in flight whose result has not
+/// been taken.
+pub const COMPLETION_SLOTS: usize = 4_096;
+
+/// Submitters that a lane knows at once.
+pub const SUBMITTERS_MAX: usize = 64;
+
+/// Shards of one process: ids are `u16`, and more workers than this have no
+/// machine to run on.
+pub const SHARDS_MAX: usize = 256;
+
+/// Reports waiting for one I/O thread; it always drains, so this covers one
+/// turn's worst burst.
+pub const REPORT_RING_CAPACITY: usize = 16_384;
+
+const _: () = {
+    assert!(RING_CAPACITY.is_power_of_two());
+    assert!(
+        RING_FACT_RESERVE >= BATCH_MAX,
+        "a turn's facts must fit beside a full order ring"
+    );
+    assert!(RING_CAPACITY > RING_FACT_RESERVE * 2);
+    assert!(
+        COMPLETION_SLOTS <= RING_CAPACITY,
+        "a taken slot has a place in the ring"
+    );
+    assert!(
+        REPORT_RING_CAPACITY >= RING_CAPACITY,
+        "every command can be answered"
+    );
+};

@@ -1,0 +1,3 @@
+//! Orders on their way to a venue and back.
+
+pub mod venue;

@@ -1,0 +1,5 @@
+//! What a venue is to a shard: poll-based, so that a shard never blocks.
+
+mod port;
+
+pub use port::{Venue, VenueError, VenueEvent, VenueOrder};

@@ -1,0 +1,1 @@
+//! The risk engine: what an order must pass before it is admitted.

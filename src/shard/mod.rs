@@ -1,0 +1,1 @@
+//! A shard: one worker's risk engine, orders and venue, as a function of its inputs.

@@ -1,0 +1,1 @@
+//! Latency recorders and what comes out of them.

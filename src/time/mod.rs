@@ -1,0 +1,5 @@
+//! Time as a trait, so that a shard runs the same on a wall and in a simulator.
+
+mod clock;
+
+pub use clock::{Clock, Nanos, SimClock, SystemClock, UnixNanos};

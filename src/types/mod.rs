@@ -1,0 +1,17 @@
+//! What crosses boundaries: ids, fixed-point money, orders, reports, rejects.
+
+mod command;
+mod ids;
+mod money;
+mod order;
+mod reject;
+mod report;
+
+pub use command::Command;
+pub use ids::{
+    AccountId, AssetId, ClientOrderId, ClientReference, FillId, GroupId, InstrumentId, ShardId,
+};
+pub use money::{AMOUNT_SCALE, Amount, PRICE_SCALE, Price, Quantity};
+pub use order::{Order, OrderType, Side, TimeInForce};
+pub use reject::{RejectCode, RejectScope};
+pub use report::{Origin, Report, ReportKind};
