@@ -140,6 +140,8 @@ codes! {
     KillSwitchArmed = 49,
     /// A policy panicked while it judged the order.
     PolicyFailed = 50,
+    /// A replace or cancel of the order is still on its way; try again.
+    OrderPending = 51,
     /// A custom policy's own reason.
     Custom = 254,
     /// No more specific code fits.

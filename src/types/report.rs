@@ -13,10 +13,12 @@ use super::{
 pub struct Origin {
     /// Index of the submitting thread's report ring.
     pub port: u16,
-    /// The gateway's own: which connection on that thread.
+    /// Which credential sent it: references are its own, and survive its
+    /// connections.
+    pub credential: u16,
+    /// The gateway's own: which connection on that thread; not used again while
+    /// its reports can still arrive.
     pub session: u32,
-    /// The gateway's own: tells a reused `session` from its predecessor.
-    pub generation: u16,
 }
 
 /// What happened to an order.
@@ -61,7 +63,7 @@ pub struct Report {
     pub order_reference: ClientReference,
     /// The order's identity; zero where none was minted.
     pub client_order_id: ClientOrderId,
-    /// From 1, without gaps, per origin and shard.
+    /// From 1, without gaps, per credential and shard.
     pub sequence: u64,
     /// The execution, where `kind` is `Executed`, else zero.
     pub fill_id: FillId,
