@@ -89,11 +89,14 @@ impl SimClock {
         }
     }
 
-    /// Moves both clocks on.
+    /// Moves both clocks on; they stay at the end of time rather than wrap.
     pub fn advance(&self, duration: Duration) {
         let nanos = duration_nanos(duration);
-        self.monotonic.fetch_add(nanos, Ordering::Relaxed);
-        self.wall.fetch_add(nanos, Ordering::Relaxed);
+        for time in [&self.monotonic, &self.wall] {
+            time.update(Ordering::Relaxed, Ordering::Relaxed, |now| {
+                now.saturating_add(nanos)
+            });
+        }
     }
 
     /// Sets the wall alone, back or forward.
@@ -115,4 +118,86 @@ impl Clock for SimClock {
 /// Nanoseconds of a duration; 584 years and more are the end of time.
 fn duration_nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn the_system_clock_starts_at_zero_and_never_goes_back() {
+        let clock = SystemClock::new();
+        let mut last = clock.now();
+        assert!(last < Nanos(0).after(60 * SECOND), "made just now");
+        for _ in 0..10_000 {
+            let now = clock.now();
+            assert!(now >= last);
+            last = now;
+        }
+        assert!(last.0 > 0, "it moves");
+    }
+
+    #[test]
+    fn the_system_clock_tells_the_walls_time() {
+        let since_epoch = || {
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, duration_nanos)
+        };
+        let before = since_epoch();
+        let wall = SystemClock::new().wall();
+        assert!((before..=since_epoch()).contains(&wall.0));
+    }
+
+    #[test]
+    fn a_simulated_clock_stands_still_until_it_is_moved() {
+        let clock = SimClock::new(UnixNanos(5));
+        assert_eq!((clock.now(), clock.wall()), (Nanos(0), UnixNanos(5)));
+        assert_eq!((clock.now(), clock.wall()), (Nanos(0), UnixNanos(5)));
+        clock.advance(SECOND);
+        assert_eq!(clock.now(), Nanos(1_000_000_000));
+        assert_eq!(clock.wall(), UnixNanos(1_000_000_005));
+    }
+
+    #[test]
+    fn clones_of_a_simulated_clock_share_its_time() {
+        let clock = SimClock::default();
+        let other = clock.clone();
+        other.advance(SECOND);
+        assert_eq!(clock.now(), Nanos(1_000_000_000));
+    }
+
+    #[test]
+    fn the_simulated_wall_jumps_without_moving_monotonic_time() {
+        let clock = SimClock::new(UnixNanos(100));
+        clock.advance(SECOND);
+        clock.set_wall(UnixNanos(7));
+        assert_eq!(
+            (clock.now(), clock.wall()),
+            (Nanos(1_000_000_000), UnixNanos(7))
+        );
+    }
+
+    #[test]
+    fn a_simulated_clock_stays_at_the_end_of_time() {
+        let clock = SimClock::new(UnixNanos(u64::MAX - 1));
+        clock.advance(SECOND);
+        clock.advance(Duration::MAX);
+        clock.advance(SECOND);
+        assert_eq!(
+            (clock.now(), clock.wall()),
+            (Nanos(u64::MAX), UnixNanos(u64::MAX))
+        );
+    }
+
+    #[test]
+    fn points_of_time_saturate_at_both_ends() {
+        assert_eq!(Nanos(5).since(Nanos(3)), 2);
+        assert_eq!(Nanos(3).since(Nanos(5)), 0);
+        assert_eq!(Nanos(3).after(Duration::from_nanos(4)), Nanos(7));
+        assert_eq!(Nanos(3).after(Duration::MAX), Nanos(u64::MAX));
+        assert_eq!(Nanos(u64::MAX).after(SECOND), Nanos(u64::MAX));
+    }
 }

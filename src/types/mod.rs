@@ -1,6 +1,9 @@
 //! What crosses boundaries: ids, fixed-point money, orders, reports, rejects.
 
 mod command;
+mod decimal;
+mod decimal_text;
+mod division;
 mod ids;
 mod money;
 mod order;
@@ -8,6 +11,9 @@ mod reject;
 mod report;
 
 pub use command::Command;
+pub use decimal::ConvertError;
+pub use decimal_text::{ParseError, ParseErrorKind};
+pub use division::{Division, DivisionError, Rounding};
 pub use ids::{
     AccountId, AssetId, ClientOrderId, ClientReference, FillId, GroupId, InstrumentId, ShardId,
 };

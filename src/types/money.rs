@@ -67,6 +67,16 @@ macro_rules! fixed {
                 }
             }
 
+            /// The distance from zero; `None` for the smallest value, which has no
+            /// opposite.
+            #[must_use]
+            pub const fn checked_abs(self) -> Option<Self> {
+                match self.0.checked_abs() {
+                    Some(raw) => Some(Self(raw)),
+                    None => None,
+                }
+            }
+
             /// Above zero.
             #[must_use]
             pub const fn is_positive(self) -> bool {
