@@ -30,6 +30,9 @@ fn double_word() -> impl Strategy<Value = i128> {
     ]
 }
 
+/// The largest whole number of a `Decimal`: 2^96 − 1.
+const DECIMAL_MOST: i128 = (1 << 96) - 1;
+
 fn rounding() -> impl Strategy<Value = Rounding> {
     prop::sample::select(vec![Rounding::Down, Rounding::Up])
 }
@@ -123,7 +126,11 @@ proptest! {
 
     /// Volumes and prices of the size that orders have, where quotients do fit.
     #[test]
-    fn k11_a_volume_is_used_up_exactly(v in 1i128..1_000_000_000_000_000_000_000_000_000, p in 1i64..1_000_000_000_000_000, way in rounding()) {
+    fn k11_a_volume_is_used_up_exactly(
+        v in 1i128..1_000_000_000_000_000_000_000_000_000,
+        p in 1i64..1_000_000_000_000_000,
+        way in rounding(),
+    ) {
         let (volume, price) = (Amount::from_raw(v), Price::from_raw(p));
         if let Ok(division) = volume.quantity_at(price, way) {
             let used = price.notional(division.quotient);
@@ -137,7 +144,12 @@ proptest! {
     }
 
     #[test]
-    fn k12_slippage_against_wide_integers(a in word(), bps in any::<i32>(), small in -20_000i32..20_000, way in rounding()) {
+    fn k12_slippage_against_wide_integers(
+        a in word(),
+        bps in any::<i32>(),
+        small in -20_000i32..20_000,
+        way in rounding(),
+    ) {
         for bps in [bps, small] {
             let exact = big(a) * (10_000i64 + i64::from(bps));
             match Price::from_raw(a).moved_by(bps, way) {
@@ -196,7 +208,11 @@ proptest! {
     }
 
     #[test]
-    fn k12_decimals_convert_exactly_or_say_why(mantissa in -79_228_162_514_264_337_593_543_950_335i128..79_228_162_514_264_337_593_543_950_335, shift in 0u32..96, scale in 0u32..29) {
+    fn k12_decimals_convert_exactly_or_say_why(
+        mantissa in -DECIMAL_MOST..=DECIMAL_MOST,
+        shift in 0u32..96,
+        scale in 0u32..29,
+    ) {
         let decimal = Decimal::from_i128_with_scale(mantissa >> shift, scale);
         match Price::try_from(decimal) {
             Ok(price) => prop_assert_eq!(Decimal::from(price), decimal),

@@ -23,7 +23,8 @@ pub struct RandomIdentity {
 /// The operating system has no randomness to give.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the operating system gave no random seed for order ids: {0}; an id that can be guessed is worse than none"
+    "the operating system gave no random seed for order ids: {0}; \
+     an id that can be guessed is worse than none"
 )]
 pub struct NoEntropy(getrandom::Error);
 

@@ -213,7 +213,8 @@ fn foreign(text: &str, position: usize, after_digit: bool) -> ParseErrorKind {
 macro_rules! from_text {
     ($name:ident, $range:ident, $narrow:expr, $decimals:literal) => {
         impl $name {
-            #[doc = concat!("Reads plain decimal text of at most ", $decimals, " decimals: exact or refused (rule K10).")]
+            #[doc = concat!("Reads plain decimal text of at most ", $decimals, " decimals:")]
+            /// exact or refused (rule K10).
             ///
             /// `+5`, `.5`, `5.`, `007`, `1_000` are numbers, `-0` is zero.
             ///
