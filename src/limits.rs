@@ -27,6 +27,36 @@ pub const SHARDS_MAX: usize = 256;
 /// turn's worst burst.
 pub const REPORT_RING_CAPACITY: usize = 16_384;
 
+/// Instruments of a simulated venue: a book's index is a `u16`.
+pub const SIM_VENUE_INSTRUMENTS_MAX: usize = 65_536;
+
+/// Orders that rest at a simulated venue at once, at most: a slot's index is a
+/// `u32`, and these already take 1.3 GB.
+pub const SIM_VENUE_ORDERS_MAX: usize = 1 << 24;
+
+/// Orders that rest at a simulated venue at once, unless configured.
+pub const SIM_VENUE_ORDERS_DEFAULT: usize = 65_536;
+
+/// Events of a simulated venue that wait to be polled, at least: a step of an
+/// auction makes up to four.
+pub const SIM_VENUE_EVENTS_MIN: usize = 8;
+
+/// Events of a simulated venue that wait to be polled, at most.
+pub const SIM_VENUE_EVENTS_MAX: usize = 1 << 20;
+
+/// Events of a simulated venue that wait to be polled, unless configured: every
+/// order of a full ring may make two executions, an acknowledgement and an end.
+pub const SIM_VENUE_EVENTS_DEFAULT: usize = 16_384;
+
+/// Phase changes that wait for a simulated venue; they are a person's acts.
+pub const SIM_VENUE_REQUESTS_MAX: usize = 16;
+
+const _: () = {
+    assert!(SIM_VENUE_ORDERS_MAX < (1 << 30), "the id index doubles it");
+    assert!(SIM_VENUE_INSTRUMENTS_MAX - 1 <= u16::MAX as usize);
+    assert!(SIM_VENUE_EVENTS_DEFAULT >= RING_CAPACITY * 4);
+};
+
 const _: () = {
     assert!(RING_CAPACITY.is_power_of_two());
     assert!(

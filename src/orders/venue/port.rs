@@ -52,17 +52,22 @@ pub enum VenueEvent {
         price: Price,
         /// The trade's quantity.
         quantity: Quantity,
-        /// What still works after it.
+        /// What still works after it; zero: the order is over. Of an order by
+        /// volume: what its unspent volume pays for at this price, rounded up,
+        /// so that it is zero exactly when all is spent.
         leaves: Quantity,
         /// Whether this order was the one that arrived.
         aggressor: bool,
     },
-    /// The order ended with this much unfilled: cancelled by its owner, or an
-    /// immediate-or-cancel or market order's remainder.
+    /// The order ended with this much unfilled: cancelled by its owner, an
+    /// immediate-or-cancel or market order's remainder, the end of the day, or
+    /// volume that pays for no whole lot.
     Canceled {
         /// Which order.
         id: ClientOrderId,
-        /// What was not filled.
+        /// What was not filled. Of an order by volume: what the unspent volume
+        /// pays for at the last trade's price, or else at its limit, rounded
+        /// up; zero for a market order that never traded.
         unfilled: Quantity,
     },
     /// The order has a new price or quantity.
