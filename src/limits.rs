@@ -73,3 +73,15 @@ const _: () = {
         "every command can be answered"
     );
 };
+
+/// The longest frame that the gateway reads, headers included: the largest
+/// message takes 160 bytes, and newer ones may be longer (rule G6).
+pub const FRAME_MAX: usize = 1_024;
+
+/// The smallest read buffer of a connection: one read must bring many orders.
+pub const READ_BUFFER_MIN: usize = 16 * 1_024;
+
+const _: () = assert!(
+    READ_BUFFER_MIN >= FRAME_MAX * 2,
+    "behind a partial frame there is room for a whole one"
+);

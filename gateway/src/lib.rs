@@ -1,1 +1,4 @@
 //! Pitlane's gateway: clients come in over TCP with SBE frames.
+
+pub mod session;
+pub mod wire;
