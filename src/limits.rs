@@ -51,6 +51,17 @@ pub const SIM_VENUE_EVENTS_DEFAULT: usize = 16_384;
 /// Phase changes that wait for a simulated venue; they are a person's acts.
 pub const SIM_VENUE_REQUESTS_MAX: usize = 16;
 
+/// Orders, cancels and replaces on their way from one shard to a hosted venue.
+pub const VENUE_REQUEST_RING_CAPACITY: usize = 4_096;
+
+/// Events on their way from a hosted venue to one shard: an order that sweeps
+/// the book has more events than requests.
+pub const VENUE_EVENT_RING_CAPACITY: usize = 16_384;
+
+/// Venue events that are settled after one command before the next is looked
+/// at; more wait for the driver's turn.
+pub const VENUE_EVENTS_MAX: usize = 256;
+
 const _: () = {
     assert!(SIM_VENUE_ORDERS_MAX < (1 << 30), "the id index doubles it");
     assert!(SIM_VENUE_INSTRUMENTS_MAX - 1 <= u16::MAX as usize);
@@ -67,6 +78,10 @@ const _: () = {
     assert!(
         COMPLETION_SLOTS <= RING_CAPACITY,
         "a taken slot has a place in the ring"
+    );
+    assert!(
+        VENUE_EVENT_RING_CAPACITY >= VENUE_REQUEST_RING_CAPACITY,
+        "every request can be answered"
     );
     assert!(
         REPORT_RING_CAPACITY >= RING_CAPACITY,

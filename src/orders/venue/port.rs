@@ -88,6 +88,33 @@ pub enum VenueEvent {
     },
 }
 
+impl VenueEvent {
+    /// The order that it is about.
+    #[must_use]
+    pub const fn order(&self) -> ClientOrderId {
+        match self {
+            Self::Acknowledged { id }
+            | Self::Rejected { id, .. }
+            | Self::Executed { id, .. }
+            | Self::Canceled { id, .. }
+            | Self::Replaced { id, .. }
+            | Self::CancelRejected { id, .. } => *id,
+        }
+    }
+
+    /// Whether the order is over with it.
+    #[must_use]
+    pub const fn is_last(&self) -> bool {
+        match self {
+            Self::Rejected { .. } | Self::Canceled { .. } => true,
+            Self::Executed { leaves, .. } => leaves.is_zero(),
+            Self::Acknowledged { .. } | Self::Replaced { .. } | Self::CancelRejected { .. } => {
+                false
+            }
+        }
+    }
+}
+
 /// Why a venue could not be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -102,7 +129,7 @@ pub enum VenueError {
 
 /// A venue as a shard sees it.
 ///
-/// Calls only hand over; answers come as events from [`Venue::poll`], in the
+/// Calls only hand over; answers come as events from [`Venue::next_event`], in the
 /// order in which the venue made them. No call blocks.
 pub trait Venue {
     /// Hands over a new order.
@@ -129,6 +156,17 @@ pub trait Venue {
         quantity: Quantity,
     ) -> Result<(), VenueError>;
 
+    /// The oldest event that was not given yet.
+    fn next_event(&mut self) -> Option<VenueEvent>;
+
     /// Gives at most `budget` events to `sink`, oldest first; how many it gave.
-    fn poll(&mut self, budget: usize, sink: &mut dyn FnMut(VenueEvent)) -> usize;
+    fn poll(&mut self, budget: usize, sink: &mut dyn FnMut(VenueEvent)) -> usize {
+        for given in 0..budget {
+            match self.next_event() {
+                Some(event) => sink(event),
+                None => return given,
+            }
+        }
+        budget
+    }
 }

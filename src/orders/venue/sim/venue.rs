@@ -12,7 +12,7 @@ use crate::types::{ClientOrderId, InstrumentId, Price, Quantity, Side};
 
 /// A venue in memory: a price-time book per instrument (rule O36).
 ///
-/// Every call is answered by events, which [`Venue::poll`] gives in the order
+/// Every call is answered by events, which [`Venue::next_event`] gives in the order
 /// in which they were made. [`VenueError::Busy`] is said before any work is
 /// taken, when the events of the smallest step have no room, or while a sweep
 /// or an auction larger than the event queue is unfinished: poll, and try
@@ -274,20 +274,18 @@ impl Venue for SimVenue {
         Ok(())
     }
 
-    fn poll(&mut self, budget: usize, sink: &mut dyn FnMut(VenueEvent)) -> usize {
-        self.take_requests();
-        let mut given = 0;
-        while given < budget {
-            let Some(event) = self.market.events.pop() else {
-                break;
-            };
-            sink(event);
-            given += 1;
-            if !matches!(self.market.work, Work::Nothing) {
-                self.market.advance();
+    fn next_event(&mut self) -> Option<VenueEvent> {
+        let event = match self.market.events.pop() {
+            Some(event) => event,
+            None => {
+                self.take_requests();
+                self.market.events.pop()?
             }
+        };
+        if !matches!(self.market.work, Work::Nothing) {
+            self.market.advance();
         }
-        given
+        Some(event)
     }
 }
 

@@ -1,0 +1,357 @@
+//! One venue for several shards: a ring to its host and a ring back for each.
+//!
+//! A venue has one owner. Where several shards trade on it, a host owns it on a
+//! thread of its own and every shard holds a [`VenueLink`], which is a venue to
+//! that shard. The host is a function of its rings: [`VenueHost::turn`] never
+//! blocks, so a simulator can call it as well as a thread.
+//!
+//! Requests of one shard reach the venue in order; those of different shards
+//! meet there as they come, as they do at a real one.
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use super::{Venue, VenueError, VenueEvent, VenueOrder};
+use crate::limits::{VENUE_EVENT_RING_CAPACITY, VENUE_REQUEST_RING_CAPACITY};
+use crate::types::{ClientOrderId, Price, Quantity, RejectCode};
+
+/// What an order gets that reaches a venue which is down.
+const DOWN: RejectCode = RejectCode::SystemUnavailable;
+
+/// What a shard asks of the venue.
+#[derive(Clone, Copy)]
+enum Request {
+    Submit(VenueOrder),
+    Cancel(ClientOrderId),
+    Replace {
+        id: ClientOrderId,
+        price: Price,
+        quantity: Quantity,
+    },
+}
+
+/// A shard's end of a hosted venue.
+pub struct VenueLink {
+    requests: Producer<Request>,
+    events: Consumer<VenueEvent>,
+}
+
+/// The host's end of one shard's rings.
+struct Port {
+    requests: Consumer<Request>,
+    events: Producer<VenueEvent>,
+    /// Events that found the ring full; while there are any, the host takes no
+    /// requests of this shard.
+    kept: VecDeque<VenueEvent>,
+}
+
+/// The owner of a venue that several shards trade on.
+pub struct VenueHost<V> {
+    venue: V,
+    ports: Vec<Port>,
+    /// Which shard an order that is not over belongs to.
+    owners: HashMap<ClientOrderId, usize, foldhash::fast::RandomState>,
+    /// Events for orders that no shard sent here.
+    stray: u64,
+}
+
+/// A host for `venue`, and a link for each of `shards`.
+#[must_use]
+pub fn host_venue<V: Venue>(venue: V, shards: usize) -> (VenueHost<V>, Vec<VenueLink>) {
+    let mut ports = Vec::with_capacity(shards);
+    let mut links = Vec::with_capacity(shards);
+    for _ in 0..shards {
+        let (to_host, from_shard) = RingBuffer::new(VENUE_REQUEST_RING_CAPACITY);
+        let (to_shard, from_host) = RingBuffer::new(VENUE_EVENT_RING_CAPACITY);
+        ports.push(Port {
+            requests: from_shard,
+            events: to_shard,
+            kept: VecDeque::new(),
+        });
+        links.push(VenueLink {
+            requests: to_host,
+            events: from_host,
+        });
+    }
+    (
+        VenueHost {
+            venue,
+            ports,
+            owners: HashMap::default(),
+            stray: 0,
+        },
+        links,
+    )
+}
+
+impl<V: Venue> VenueHost<V> {
+    /// Takes at most `budget` requests of each shard and gives back what the
+    /// venue says; whether there was anything to do.
+    pub fn turn(&mut self, budget: usize) -> bool {
+        let mut busy = self.give_events();
+        for index in 0..self.ports.len() {
+            for _ in 0..budget {
+                if !self.ports[index].kept.is_empty() {
+                    break;
+                }
+                let Ok(&request) = self.ports[index].requests.peek() else {
+                    break;
+                };
+                if !self.take(index, request) {
+                    break;
+                }
+                let _ = self.ports[index].requests.pop();
+                busy = true;
+                self.give_events();
+            }
+        }
+        busy
+    }
+
+    /// Events so far for orders that no shard sent here.
+    #[must_use]
+    pub const fn stray(&self) -> u64 {
+        self.stray
+    }
+
+    /// Hands a request to the venue; `false` where the venue is busy, and the
+    /// request waits in its ring.
+    fn take(&mut self, index: usize, request: Request) -> bool {
+        let (sent, refusal) = match request {
+            Request::Submit(order) => {
+                if self.owners.contains_key(&order.id) {
+                    let code = RejectCode::DuplicateClientOrderId;
+                    self.ports[index].give(VenueEvent::Rejected { id: order.id, code });
+                    return true;
+                }
+                let sent = self.venue.submit(&order);
+                if sent.is_ok() {
+                    self.owners.insert(order.id, index);
+                }
+                (
+                    sent,
+                    VenueEvent::Rejected {
+                        id: order.id,
+                        code: DOWN,
+                    },
+                )
+            }
+            Request::Cancel(id) => (
+                self.venue.cancel(id),
+                VenueEvent::CancelRejected { id, code: DOWN },
+            ),
+            Request::Replace {
+                id,
+                price,
+                quantity,
+            } => (
+                self.venue.replace(id, price, quantity),
+                VenueEvent::CancelRejected { id, code: DOWN },
+            ),
+        };
+        match sent {
+            Ok(()) => true,
+            Err(VenueError::Busy) => false,
+            Err(VenueError::Down) => {
+                self.ports[index].give(refusal);
+                true
+            }
+        }
+    }
+
+    /// Moves events to the shards that own their orders.
+    fn give_events(&mut self) -> bool {
+        let mut busy = false;
+        for port in &mut self.ports {
+            busy |= port.give_kept();
+        }
+        while let Some(event) = self.venue.next_event() {
+            busy = true;
+            let id = event.order();
+            let Some(&owner) = self.owners.get(&id) else {
+                self.stray += 1;
+                continue;
+            };
+            if event.is_last() {
+                self.owners.remove(&id);
+            }
+            self.ports[owner].give(event);
+        }
+        busy
+    }
+}
+
+impl Port {
+    fn give(&mut self, event: VenueEvent) {
+        if !self.kept.is_empty() {
+            self.kept.push_back(event);
+            return;
+        }
+        if let Err(rtrb::PushError::Full(event)) = self.events.push(event) {
+            self.kept.push_back(event);
+        }
+    }
+
+    fn give_kept(&mut self) -> bool {
+        let before = self.kept.len();
+        while let Some(event) = self.kept.pop_front() {
+            if let Err(rtrb::PushError::Full(event)) = self.events.push(event) {
+                self.kept.push_front(event);
+                break;
+            }
+        }
+        before != self.kept.len()
+    }
+}
+
+impl VenueLink {
+    fn send(&mut self, request: Request) -> Result<(), VenueError> {
+        if self.requests.is_abandoned() {
+            return Err(VenueError::Down);
+        }
+        self.requests.push(request).map_err(|_| VenueError::Busy)
+    }
+}
+
+impl Venue for VenueLink {
+    fn submit(&mut self, order: &VenueOrder) -> Result<(), VenueError> {
+        self.send(Request::Submit(*order))
+    }
+
+    fn cancel(&mut self, id: ClientOrderId) -> Result<(), VenueError> {
+        self.send(Request::Cancel(id))
+    }
+
+    fn replace(
+        &mut self,
+        id: ClientOrderId,
+        price: Price,
+        quantity: Quantity,
+    ) -> Result<(), VenueError> {
+        self.send(Request::Replace {
+            id,
+            price,
+            quantity,
+        })
+    }
+
+    fn next_event(&mut self) -> Option<VenueEvent> {
+        self.events.pop().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::orders::venue::sim::{Phase, SimConfig, SimInstrument, SimVenue};
+    use crate::types::{InstrumentId, OrderType, PRICE_SCALE, Side, TimeInForce};
+
+    const INSTRUMENT: InstrumentId = InstrumentId(1);
+
+    fn id(low: u64) -> ClientOrderId {
+        ClientOrderId { high: 0, low }
+    }
+
+    fn limit(low: u64, side: Side, price: i64, quantity: i64) -> VenueOrder {
+        VenueOrder {
+            id: id(low),
+            instrument: INSTRUMENT,
+            side,
+            order_type: OrderType::Limit,
+            time_in_force: TimeInForce::Day,
+            quantity: Some(Quantity::from_raw(quantity * PRICE_SCALE)),
+            volume: None,
+            price: Some(Price::from_raw(price * PRICE_SCALE)),
+        }
+    }
+
+    fn hosted(shards: usize) -> (VenueHost<SimVenue>, Vec<VenueLink>) {
+        let instrument = SimInstrument {
+            phase: Phase::Continuous,
+            ..SimInstrument::new(INSTRUMENT)
+        };
+        let config = SimConfig::new(vec![instrument]);
+        host_venue(SimVenue::new(&config).unwrap(), shards)
+    }
+
+    fn events(link: &mut VenueLink) -> Vec<VenueEvent> {
+        std::iter::from_fn(|| link.next_event()).collect()
+    }
+
+    #[test]
+    fn orders_of_two_shards_meet_and_each_hears_of_its_own() {
+        let (mut host, mut links) = hosted(2);
+        links[0].submit(&limit(1, Side::Sell, 100, 5)).unwrap();
+        assert!(host.turn(16));
+        links[1].submit(&limit(2, Side::Buy, 100, 5)).unwrap();
+        assert!(host.turn(16));
+        assert!(!host.turn(16));
+        for (link, own) in links.iter_mut().zip([id(1), id(2)]) {
+            let events = events(link);
+            assert!(
+                events.iter().all(|event| event.order() == own),
+                "{events:?}"
+            );
+            let last = events.last().unwrap();
+            assert!(matches!(last, VenueEvent::Executed { leaves, .. } if leaves.is_zero()));
+        }
+        assert_eq!((host.stray(), host.owners.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_second_order_of_the_same_id_is_refused_to_its_sender_alone() {
+        let (mut host, mut links) = hosted(2);
+        links[0].submit(&limit(1, Side::Sell, 100, 5)).unwrap();
+        host.turn(16);
+        links[1].submit(&limit(1, Side::Buy, 100, 5)).unwrap();
+        host.turn(16);
+        assert_eq!(
+            events(&mut links[0]),
+            [VenueEvent::Acknowledged { id: id(1) }]
+        );
+        let code = RejectCode::DuplicateClientOrderId;
+        assert_eq!(
+            events(&mut links[1]),
+            [VenueEvent::Rejected { id: id(1), code }]
+        );
+    }
+
+    #[test]
+    fn f20_a_shard_that_does_not_look_gets_every_event_in_order_later() {
+        let (mut host, mut links) = hosted(1);
+        let mut sent = 0;
+        for _ in 0..8 {
+            while links[0].submit(&limit(sent, Side::Sell, 100, 1)).is_ok() {
+                sent += 1;
+            }
+            host.turn(VENUE_REQUEST_RING_CAPACITY);
+        }
+        assert!(
+            sent > VENUE_EVENT_RING_CAPACITY as u64,
+            "the ring of events was full"
+        );
+        let mut seen = Vec::new();
+        loop {
+            let before = seen.len();
+            seen.extend(events(&mut links[0]).iter().map(|event| event.order().low));
+            host.turn(VENUE_REQUEST_RING_CAPACITY);
+            if seen.len() == before {
+                break;
+            }
+        }
+        assert_eq!(seen, (0..sent).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_venue_whose_host_is_gone_is_down() {
+        let (host, mut links) = hosted(1);
+        drop(host);
+        assert_eq!(links[0].cancel(id(1)), Err(VenueError::Down));
+        assert_eq!(
+            links[0].submit(&limit(1, Side::Buy, 1, 1)),
+            Err(VenueError::Down)
+        );
+    }
+}
