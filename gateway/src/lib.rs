@@ -1,4 +1,5 @@
 //! Pitlane's gateway: clients come in over TCP with SBE frames.
 
+pub mod config;
 pub mod session;
 pub mod wire;
