@@ -67,8 +67,55 @@ const _: () = {
     assert!(SIM_VENUE_INSTRUMENTS_MAX - 1 <= u16::MAX as usize);
     assert!(SIM_VENUE_EVENTS_DEFAULT >= RING_CAPACITY * 4);
 };
+/// Rejects that one order can be given: what every built-in policy can say, and
+/// room for custom ones; a configuration that could say more is refused when
+/// the engine is built (rule K2).
+pub const REJECTS_MAX: usize = 20;
+
+/// Orders and requests that one shard holds at once; the next is refused with
+/// `CapacityExceeded`. 512 bytes each is 8 GiB, more than a shard's share.
+pub const OPEN_ORDERS_MAX: usize = 1 << 24;
+
+/// Accounts that one shard knows: 256 bytes each is 4 GiB.
+pub const ACCOUNTS_MAX: usize = 1 << 24;
+
+/// The largest count that a rate limit can have: its log of as many time
+/// stamps takes 8 MiB.
+pub const RATE_LIMIT_MAX: u32 = 1 << 20;
+
+/// The least time stamps that a log shared by all shards has room for, so that
+/// a limit can be raised while the engine runs.
+pub const SHARED_RATE_SLOTS_MIN: u32 = 4_096;
+
+/// Fill ids that a shard remembers to recognize a repeated one; the oldest is
+/// forgotten first (rule K28).
+pub const FILL_IDS_MAX: usize = 1 << 16;
+
+/// Orders that the duplicate check of one shard remembers; beyond it an order
+/// is refused with `CapacityExceeded` (rule K21).
+pub const DUPLICATE_LOG_MAX: usize = 1 << 20;
+
+/// Mutations that custom policies can register for one order (rule K25).
+pub const MUTATIONS_MAX: usize = 8;
+
+/// Custom policies of one engine (rule K25).
+pub const CUSTOM_POLICIES_MAX: usize = 8;
+
+/// Legs of fills that could not be booked, kept until a person takes them; the
+/// oldest is dropped from the list, and counted, beyond it (rule K9).
+pub const QUARANTINE_MAX: usize = 4_096;
+
+/// Cancels that the engine asks for and the shard has not yet taken.
+pub const CANCELS_MAX: usize = 1 << 16;
+
+/// Adjustments in one batch (rule K29).
+pub const ADJUSTMENTS_MAX: usize = 4_096;
 
 const _: () = {
+    assert!(
+        SHARED_RATE_SLOTS_MIN.is_power_of_two() && RATE_LIMIT_MAX.is_power_of_two(),
+        "a shared log is indexed by a mask"
+    );
     assert!(RING_CAPACITY.is_power_of_two());
     assert!(
         RING_FACT_RESERVE >= BATCH_MAX,

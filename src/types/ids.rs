@@ -6,7 +6,20 @@ use core::num::NonZeroU32;
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(
+            Clone,
+            Copy,
+            Debug,
+            Default,
+            PartialEq,
+            Eq,
+            PartialOrd,
+            Ord,
+            Hash,
+            serde::Serialize,
+            serde::Deserialize,
+        )]
+        #[serde(transparent)]
         #[repr(transparent)]
         pub struct $name(pub $inner);
 
@@ -49,7 +62,10 @@ id! {
 /// Zero is not a group: an unset id does not compile, and cannot block the
 /// default group by mistake. Accounts that were never registered in a group
 /// have none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(transparent)]
 #[repr(transparent)]
 pub struct GroupId(NonZeroU32);
 

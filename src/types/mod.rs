@@ -6,6 +6,7 @@ mod decimal_text;
 mod division;
 mod ids;
 mod money;
+mod money_serde;
 mod order;
 mod reject;
 mod report;

@@ -3,7 +3,8 @@
 use super::{AccountId, Amount, InstrumentId, Price, Quantity};
 
 /// Buy or sell the base asset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Side {
     /// Receives the base asset, pays the settlement asset.

@@ -1,0 +1,149 @@
+//! The risk engine of one shard: what it owns, and how it is made.
+//!
+//! Single-threaded by construction: it is made on the worker's thread and
+//! stays there. What crosses threads are tokens.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::ConfigError;
+use super::account::Account;
+use super::config::RiskConfig;
+use super::meter::MeterTable;
+use super::order_table::OrderTable;
+use super::policies::room;
+use super::profile::Rules;
+use super::shared::SharedLimits;
+use super::table::Table;
+use super::token::ReservationToken;
+use super::window::WindowPool;
+use crate::limits::{ACCOUNTS_MAX, REJECTS_MAX};
+use crate::types::{AccountId, GroupId, ShardId};
+
+/// The risk engine of one shard; see the [module](super).
+pub struct RiskEngine {
+    pub(super) shard: ShardId,
+    pub(super) rules: Rules,
+    /// Of `rules`; an account whose own differs looks its settings up again.
+    pub(super) version: u32,
+    pub(super) shared: Arc<SharedLimits>,
+    pub(super) accounts: Table<Account>,
+    pub(super) meters: MeterTable,
+    pub(super) pool: WindowPool,
+    pub(super) orders: OrderTable,
+    /// Reservations whose owners were dropped since the last call (K3).
+    pub(super) dropped: Rc<RefCell<Vec<ReservationToken>>>,
+}
+
+impl RiskEngine {
+    /// The engine of `shard`, with every account of the configuration.
+    ///
+    /// # Errors
+    /// The configuration's first fault; nothing is kept.
+    pub fn new(
+        config: &RiskConfig,
+        shard: ShardId,
+        shared: Arc<SharedLimits>,
+    ) -> Result<Self, ConfigError> {
+        Self::with_accounts(config, shard, shared, |_| true)
+    }
+
+    /// The engine of `shard`, with those accounts of the configuration that
+    /// `mine` says are routed to it.
+    ///
+    /// # Errors
+    /// The configuration's first fault; nothing is kept.
+    pub fn with_accounts(
+        config: &RiskConfig,
+        shard: ShardId,
+        shared: Arc<SharedLimits>,
+        mine: impl Fn(AccountId) -> bool,
+    ) -> Result<Self, ConfigError> {
+        let rules = Rules::new(config)?;
+        shared.prepare(&rules)?;
+        let possible = room::START;
+        if possible > REJECTS_MAX {
+            return Err(ConfigError::TooManyRejects {
+                possible,
+                room: REJECTS_MAX,
+            });
+        }
+        let named = config.accounts.iter().filter(|entry| mine(entry.id));
+        let room = named.clone().count().max(config.expected_accounts);
+        if room > ACCOUNTS_MAX {
+            return Err(ConfigError::value(
+                "accounts",
+                format!("a shard holds {ACCOUNTS_MAX} accounts at most"),
+            ));
+        }
+        let mut accounts = Table::with_capacity(room);
+        for entry in named {
+            if accounts.find(entry.id.0).is_some() {
+                return Err(ConfigError::Twice {
+                    place: "accounts".into(),
+                    name: entry.id.to_string(),
+                });
+            }
+            let group = entry.group.map_or(0, GroupId::get);
+            accounts.insert(Account::new(entry.id.0, group, true));
+        }
+        Ok(Self {
+            shard,
+            rules,
+            version: 1,
+            shared,
+            accounts,
+            meters: MeterTable::new(),
+            pool: WindowPool::new(),
+            orders: OrderTable::with_capacity(config.expected_open_orders),
+            dropped: Rc::default(),
+        })
+    }
+
+    /// The shard that it is of.
+    #[must_use]
+    pub const fn shard(&self) -> ShardId {
+        self.shard
+    }
+
+    /// The configuration that holds now.
+    #[must_use]
+    pub const fn config(&self) -> &RiskConfig {
+        &self.rules.config
+    }
+
+    /// Accounts that are open.
+    #[must_use]
+    pub fn accounts_open(&self) -> usize {
+        self.accounts.len()
+    }
+
+    /// Requests, reservations and working orders.
+    #[must_use]
+    pub const fn orders_open(&self) -> usize {
+        self.orders.live()
+    }
+
+    /// The number of the account's settings, looked up again after a change.
+    #[inline]
+    pub(super) fn profile_of(&mut self, number: u32) -> u32 {
+        let account = self.accounts.get(number);
+        if account.settings_version == self.version {
+            return account.profile;
+        }
+        self.refresh_profile(number)
+    }
+
+    #[cold]
+    fn refresh_profile(&mut self, number: u32) -> u32 {
+        let version = self.version;
+        let account = self.accounts.get_mut(number);
+        let profile = self
+            .rules
+            .profile_of(AccountId(account.id), GroupId::new(account.group));
+        account.profile = profile;
+        account.settings_version = version;
+        profile
+    }
+}

@@ -1,0 +1,149 @@
+//! What the shards of one broker share: logs of attempts and the halt
+//! (rules K7, K14).
+//!
+//! Given to every [`RiskEngine`](super::RiskEngine) when it is built. Orders
+//! touch it by atomics only; no lock, no allocation.
+
+use std::sync::OnceLock;
+
+use crossbeam_utils::CachePadded;
+
+use super::ConfigError;
+use super::config::RiskConfig;
+use super::profile::Rules;
+use super::shared_window::SharedWindow;
+use super::sync::{AtomicU32, Ordering};
+use super::window::Rate;
+use crate::limits::SHARED_RATE_SLOTS_MIN;
+use crate::types::{AssetId, RejectCode};
+
+/// See the module.
+pub struct SharedLimits {
+    broker_orders: OnceLock<SharedWindow>,
+    broker_cancels: OnceLock<SharedWindow>,
+    broker_replaces: OnceLock<SharedWindow>,
+    /// Every asset that an instrument settles in, in the order of first use.
+    assets: Vec<(AssetId, SharedAsset)>,
+    /// The cause's number while everything is blocked, else zero.
+    halt: CachePadded<AtomicU32>,
+}
+
+#[derive(Default)]
+struct SharedAsset {
+    orders: OnceLock<SharedWindow>,
+}
+
+impl SharedLimits {
+    /// For all engines of a broker that are built from this configuration.
+    ///
+    /// # Errors
+    /// The configuration's first fault.
+    pub fn new(config: &RiskConfig) -> Result<Self, ConfigError> {
+        let rules = Rules::new(config)?;
+        let mut assets: Vec<(AssetId, SharedAsset)> = Vec::new();
+        for instrument in rules.instruments.iter() {
+            if !assets.iter().any(|(id, _)| *id == instrument.settlement) {
+                assets.push((instrument.settlement, SharedAsset::default()));
+            }
+        }
+        let shared = Self {
+            broker_orders: OnceLock::new(),
+            broker_cancels: OnceLock::new(),
+            broker_replaces: OnceLock::new(),
+            assets,
+            halt: CachePadded::new(AtomicU32::new(0)),
+        };
+        shared.prepare(&rules)?;
+        Ok(shared)
+    }
+
+    /// Makes the logs that the rules need; those that are there keep what they
+    /// have seen.
+    ///
+    /// # Errors
+    /// A limit is larger than the log that was made for a smaller one.
+    pub(super) fn prepare(&self, rules: &Rules) -> Result<(), ConfigError> {
+        prepare(&self.broker_orders, rules.broker_orders)?;
+        prepare(&self.broker_cancels, rules.broker_cancels)?;
+        prepare(&self.broker_replaces, rules.broker_replaces)?;
+        for (asset, rate) in &rules.asset_orders {
+            if let Some(shared) = self.asset(*asset) {
+                prepare(&shared.orders, Some(*rate))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn asset(&self, asset: AssetId) -> Option<&SharedAsset> {
+        self.assets
+            .iter()
+            .find(|(id, _)| *id == asset)
+            .map(|(_, shared)| shared)
+    }
+
+    pub(super) fn broker_orders(&self) -> Option<&SharedWindow> {
+        self.broker_orders.get()
+    }
+
+    pub(super) fn broker_cancels(&self) -> Option<&SharedWindow> {
+        self.broker_cancels.get()
+    }
+
+    pub(super) fn broker_replaces(&self) -> Option<&SharedWindow> {
+        self.broker_replaces.get()
+    }
+
+    pub(super) fn asset_orders(&self, asset: AssetId) -> Option<&SharedWindow> {
+        self.asset(asset)?.orders.get()
+    }
+
+    /// Why everything is blocked, if it is.
+    #[must_use]
+    pub fn halted(&self) -> Option<RejectCode> {
+        // Acquire pairs with the release of `halt`: who sees the halt sees what
+        // led to it.
+        match self.halt.load(Ordering::Acquire) {
+            0 => None,
+            number => Some(
+                u16::try_from(number)
+                    .ok()
+                    .and_then(RejectCode::from_number)
+                    .unwrap_or(RejectCode::AccountBlocked),
+            ),
+        }
+    }
+
+    /// Blocks everything, on every shard, before it returns; the first cause
+    /// stays.
+    pub fn halt(&self, cause: RejectCode) {
+        let _ = self.halt.compare_exchange(
+            0,
+            u32::from(cause.number()),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+    }
+
+    /// Replaces the cause, or clears the halt.
+    pub(super) fn set_halt(&self, cause: Option<RejectCode>) {
+        self.halt.store(
+            cause.map_or(0, |code| u32::from(code.number())),
+            Ordering::Release,
+        );
+    }
+}
+
+fn prepare(window: &OnceLock<SharedWindow>, rate: Option<Rate>) -> Result<(), ConfigError> {
+    let Some(rate) = rate else { return Ok(()) };
+    let made = window.get_or_init(|| SharedWindow::new(rate.count.max(SHARED_RATE_SLOTS_MIN)));
+    if made.capacity() < rate.count as usize {
+        return Err(ConfigError::value(
+            "rate_limit",
+            format!(
+                "a limit that spans shards can be raised to {} while the engine runs; restart for more",
+                made.capacity()
+            ),
+        ));
+    }
+    Ok(())
+}

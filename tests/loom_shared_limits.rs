@@ -1,0 +1,48 @@
+//! Every interleaving of the shards' shared counters, at a small size. Run with
+//! `RUSTFLAGS="--cfg loom" cargo test --release --test loom_shared_limits`.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::thread;
+use pitlane::risk::SharedWindow;
+use pitlane::time::Nanos;
+
+/// Two shards, two attempts each, one of which has an old clock: of the four at
+/// most `limit` pass within a window.
+fn never_more_than(limit: u32, times: [[u64; 2]; 2], window_ns: u64) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let window = Arc::new(SharedWindow::new(limit));
+        let attempts = move |window: Arc<SharedWindow>, times: [u64; 2]| {
+            times
+                .into_iter()
+                .filter(|at| window.hit(Nanos(*at), limit, window_ns))
+                .collect::<Vec<_>>()
+        };
+        let other = {
+            let window = Arc::clone(&window);
+            let times = times[1];
+            thread::spawn(move || attempts(window, times))
+        };
+        let mut passed = attempts(Arc::clone(&window), times[0]);
+        passed.extend(other.join().expect("no panic"));
+        passed.sort_unstable();
+        assert!(!passed.is_empty(), "the first attempt passes");
+        for group in passed.windows(limit as usize + 1) {
+            assert!(group[limit as usize] - group[0] >= window_ns, "{passed:?}");
+        }
+    });
+}
+
+#[test]
+fn k14_one_in_a_window() {
+    never_more_than(1, [[0, 0], [0, 0]], 10);
+    never_more_than(1, [[0, 10], [3, 13]], 10);
+}
+
+#[test]
+fn k14_two_in_a_window() {
+    never_more_than(2, [[0, 4], [2, 12]], 10);
+    never_more_than(2, [[5, 6], [0, 20]], 10);
+}
