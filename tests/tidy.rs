@@ -151,6 +151,7 @@ fn mod_files_have_no_logic_canary() {
             [11],
             "{bad}"
         );
+        assert_eq!(checks::mod_without_logic("tests/x/mod.rs", &text), []);
         assert_eq!(checks::mod_without_logic("src/x/other.rs", &text), []);
     }
 }
