@@ -4,7 +4,7 @@
 use super::engine::RiskEngine;
 use super::order_table::Status;
 use super::rejects::Rejects;
-use super::token::ReservationToken;
+use super::token::{ReservationToken, TokenError};
 use crate::time::Nanos;
 use crate::types::{Order, RejectCode, RejectScope};
 
@@ -30,5 +30,28 @@ impl RiskEngine {
         self.allow_replace(entry.account, now)?;
         self.orders.get_mut(token.index).order = *order;
         Ok(())
+    }
+
+    /// Puts back the terms and the hold that a working order had before a
+    /// [`replace`](Self::replace) which its venue then refused. That refusal
+    /// happened, so this uses no slot and is never refused; what was filled
+    /// meanwhile stays filled.
+    ///
+    /// # Errors
+    /// The token names no working order; nothing was changed.
+    pub fn revert_replace(
+        &mut self,
+        token: ReservationToken,
+        before: &Order,
+        _now: Nanos,
+    ) -> Result<(), TokenError> {
+        self.settle_dropped();
+        match self.entry(token)?.status {
+            Status::Working => {
+                self.orders.get_mut(token.index).order = *before;
+                Ok(())
+            }
+            _ => Err(TokenError::NotCommitted),
+        }
     }
 }
