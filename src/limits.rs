@@ -62,6 +62,19 @@ pub const VENUE_EVENT_RING_CAPACITY: usize = 16_384;
 /// at; more wait for the driver's turn.
 pub const VENUE_EVENTS_MAX: usize = 256;
 
+/// Bytes of one line of a recorded order flow; six short columns need 100.
+pub const FLOW_LINE_BYTES_MAX: usize = 1_024;
+
+/// Orders of a recorded flow that are open at once, and followed.
+pub const FLOW_ORDERS_MAX: usize = 1 << 20;
+
+/// Fills of a recorded flow that are compared, summed by order and price; as
+/// many again are kept of ours.
+pub const FLOW_FILLS_MAX: usize = 1 << 22;
+
+/// Fills that differ and are told one by one.
+pub const FLOW_DIFFERENCES_MAX: usize = 20;
+
 const _: () = {
     assert!(SIM_VENUE_ORDERS_MAX < (1 << 30), "the id index doubles it");
     assert!(SIM_VENUE_INSTRUMENTS_MAX - 1 <= u16::MAX as usize);

@@ -1,5 +1,6 @@
 //! Pitlane's gateway: clients come in over TCP with SBE frames.
 
 pub mod config;
+pub mod flow;
 pub mod session;
 pub mod wire;
