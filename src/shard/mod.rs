@@ -1,5 +1,8 @@
 //! A shard: one worker's risk engine, orders and venue, as a function of its inputs.
 
+mod admission;
 mod reports;
+mod settlement;
 
+pub use admission::{Admission, Counts};
 pub use reports::{ReportBell, ReportReceiver, ReportSender, report_ring};

@@ -1,0 +1,420 @@
+//! Commands in: risk decides, an identity is minted, the venue is asked.
+//!
+//! Everything here is owned by one shard and called by its turn alone. Nothing
+//! waits: what the venue answers comes back as events (see `settlement`).
+
+use super::reports::ReportSender;
+use crate::limits::VENUE_EVENTS_MAX;
+use crate::orders::venue::{Venue, VenueError, VenueOrder};
+use crate::orders::{IdentitySource, OpenError, OpenOrder, OrderKey, OrderTable, PendingReplace};
+use crate::risk::{Rejects, RiskEngine};
+use crate::time::Nanos;
+use crate::types::{
+    AccountId, ClientOrderId, ClientReference, Command, FillId, Order, Origin, Price, Quantity,
+    RejectCode, RejectScope, Report, ReportKind, ShardId, Side,
+};
+
+/// What one shard owns: its risk engine, its open orders, its venue, and the
+/// rings on which it reports.
+pub struct Admission<V, I> {
+    pub(super) shard: ShardId,
+    pub(super) risk: RiskEngine,
+    pub(super) orders: OrderTable,
+    pub(super) venue: V,
+    pub(super) identities: I,
+    pub(super) ports: Vec<ReportSender>,
+    /// Reports so far, by credential.
+    sequences: Vec<u64>,
+    pub(super) counts: Counts,
+}
+
+/// What a shard did since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Commands taken.
+    pub commands: u64,
+    /// New orders that risk took.
+    pub accepted: u64,
+    /// Commands refused, by risk or for what they named.
+    pub rejected: u64,
+    /// Executions booked.
+    pub executed: u64,
+    /// Venue events for an order that this shard does not have.
+    pub stray_events: u64,
+    /// Executions and ends that a person should look at.
+    pub alarms: u64,
+}
+
+impl<V: Venue, I: IdentitySource> Admission<V, I> {
+    /// A shard with no open orders; `orders_max` is the most it will have.
+    #[must_use]
+    pub fn new(
+        shard: ShardId,
+        risk: RiskEngine,
+        venue: V,
+        mut identities: I,
+        orders_max: usize,
+        ports: Vec<ReportSender>,
+    ) -> Self {
+        let seed = identities.mint().low;
+        Self {
+            shard,
+            risk,
+            orders: OrderTable::new(orders_max, seed),
+            venue,
+            identities,
+            ports,
+            sequences: vec![0; usize::from(u16::MAX) + 1],
+            counts: Counts::default(),
+        }
+    }
+
+    /// Runs one command to where the venue has it, or it is refused.
+    pub fn command(&mut self, command: &Command, now: Nanos) {
+        self.counts.commands += 1;
+        match *command {
+            Command::NewOrder {
+                origin,
+                reference,
+                ref order,
+            } => {
+                self.new_order(origin, reference, order, now);
+            }
+            Command::Replace {
+                origin,
+                reference,
+                account,
+                target,
+                price,
+                quantity,
+            } => {
+                let key = OrderKey {
+                    credential: origin.credential,
+                    account,
+                    reference: target,
+                };
+                if let Err(code) = self.replace(reference, &key, price, quantity, now) {
+                    self.refuse_change(origin, reference, &key, code);
+                }
+            }
+            Command::Cancel {
+                origin,
+                reference,
+                account,
+                target,
+            } => {
+                let key = OrderKey {
+                    credential: origin.credential,
+                    account,
+                    reference: target,
+                };
+                if let Err(code) = self.cancel(reference, &key, now) {
+                    self.refuse_change(origin, reference, &key, code);
+                }
+            }
+        }
+        // A venue in this process has answered already: its answer goes out
+        // with the command's, and the next command finds the order settled.
+        self.settle(VENUE_EVENTS_MAX, now);
+    }
+
+    /// Announces what was reported since the last call; whether the readers
+    /// took something that had waited.
+    pub fn flush(&mut self) -> bool {
+        self.ports
+            .iter_mut()
+            .fold(false, |moved, port| port.flush() | moved)
+    }
+
+    /// Whether commands may be taken: not while reports wait for room.
+    #[must_use]
+    pub fn takes_commands(&self) -> bool {
+        !self.ports.iter().any(ReportSender::is_behind)
+    }
+
+    /// What it did so far.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The venue, for its owner to steer.
+    pub const fn venue_mut(&mut self) -> &mut V {
+        &mut self.venue
+    }
+
+    /// The risk engine, to look at.
+    #[must_use]
+    pub const fn risk(&self) -> &RiskEngine {
+        &self.risk
+    }
+
+    /// How many orders are open.
+    #[must_use]
+    pub const fn open_orders(&self) -> usize {
+        self.orders.len()
+    }
+
+    fn new_order(&mut self, origin: Origin, reference: ClientReference, order: &Order, now: Nanos) {
+        let key = OrderKey {
+            credential: origin.credential,
+            account: order.account,
+            reference,
+        };
+        if let Err(error) = self.orders.admits(&key) {
+            let code = match error {
+                OpenError::Full => RejectCode::CapacityExceeded,
+                OpenError::ReferenceInUse => RejectCode::DuplicateClientOrderId,
+            };
+            self.refuse_order(origin, reference, order, (code, RejectScope::Order));
+            return;
+        }
+        let reservation = match self.risk.execute_pre_trade(order, now) {
+            Ok(reservation) => reservation,
+            Err(rejects) => {
+                self.refuse_order(origin, reference, order, first_of(&rejects));
+                return;
+            }
+        };
+        let id = self.identities.mint();
+        let open = OpenOrder {
+            id,
+            reservation,
+            origin,
+            reference,
+            order: *order,
+            cumulative: Quantity::ZERO,
+            replacing: None,
+            cancelling: None,
+        };
+        let kept = self.risk.commit(reservation).is_ok() && self.orders.open(open).is_ok();
+        debug_assert!(
+            kept,
+            "the reservation is this call's own, and the table admits the key"
+        );
+        self.counts.accepted += 1;
+        self.report(&open, ReportKind::Accepted, reference, None);
+
+        let sent = self.venue.submit(&VenueOrder {
+            id,
+            instrument: order.instrument,
+            side: order.side,
+            order_type: order.order_type,
+            time_in_force: order.time_in_force,
+            quantity: order.quantity,
+            volume: order.volume,
+            price: order.price,
+        });
+        if let Err(error) = sent {
+            self.end_rejected(id, code_of(error), now);
+        }
+    }
+
+    fn replace(
+        &mut self,
+        reference: ClientReference,
+        key: &OrderKey,
+        price: Price,
+        quantity: Quantity,
+        now: Nanos,
+    ) -> Result<(), (RejectCode, RejectScope)> {
+        let open = *self
+            .orders
+            .find(key)
+            .ok_or(order_level(RejectCode::UnknownOrder))?;
+        if open.replacing.is_some() || open.cancelling.is_some() {
+            return Err(order_level(RejectCode::OrderPending));
+        }
+        if open.order.volume.is_some() || open.order.price.is_none() {
+            return Err(order_level(RejectCode::UnsupportedOrderAttribute));
+        }
+        let after = Order {
+            price: Some(price),
+            quantity: Some(quantity),
+            ..open.order
+        };
+        self.risk
+            .replace(open.reservation, &after, now)
+            .map_err(|rejects| first_of(&rejects))?;
+        if let Err(error) = self.venue.replace(open.id, price, quantity) {
+            self.put_back(&open, &open.order, now);
+            return Err(order_level(code_of(error)));
+        }
+        if let Some(order) = self.orders.get_mut(open.id) {
+            order.replacing = Some(PendingReplace { reference, after });
+        }
+        Ok(())
+    }
+
+    fn cancel(
+        &mut self,
+        reference: ClientReference,
+        key: &OrderKey,
+        now: Nanos,
+    ) -> Result<(), (RejectCode, RejectScope)> {
+        let open = *self
+            .orders
+            .find(key)
+            .ok_or(order_level(RejectCode::UnknownOrder))?;
+        if open.cancelling.is_some() {
+            return Err(order_level(RejectCode::OrderPending));
+        }
+        self.risk
+            .allow_cancel(key.account, now)
+            .map_err(|rejects| first_of(&rejects))?;
+        self.venue
+            .cancel(open.id)
+            .map_err(|error| order_level(code_of(error)))?;
+        if let Some(order) = self.orders.get_mut(open.id) {
+            order.cancelling = Some(reference);
+        }
+        Ok(())
+    }
+
+    fn refuse_order(
+        &mut self,
+        origin: Origin,
+        reference: ClientReference,
+        order: &Order,
+        reject: (RejectCode, RejectScope),
+    ) {
+        self.counts.rejected += 1;
+        self.send(Report {
+            kind: ReportKind::Rejected,
+            side: order.side,
+            reject: Some(reject),
+            shard: self.shard,
+            origin,
+            account: order.account,
+            instrument: order.instrument,
+            reference,
+            order_reference: reference,
+            client_order_id: ClientOrderId::default(),
+            sequence: 0,
+            fill_id: FillId(0),
+            price: order.price.unwrap_or(Price::ZERO),
+            quantity: order.quantity.unwrap_or(Quantity::ZERO),
+            cumulative: Quantity::ZERO,
+            leaves: Quantity::ZERO,
+        });
+    }
+
+    /// Refuses a replace or cancel; says how the order stands, if there is one.
+    fn refuse_change(
+        &mut self,
+        origin: Origin,
+        reference: ClientReference,
+        key: &OrderKey,
+        reject: (RejectCode, RejectScope),
+    ) {
+        self.counts.rejected += 1;
+        if let Some(&open) = self.orders.find(key) {
+            // The one who asked is told, on the connection that asked.
+            let asked = OpenOrder { origin, ..open };
+            self.report(&asked, ReportKind::CancelRejected, reference, Some(reject));
+            return;
+        }
+        self.send(unknown_order(self.shard, origin, reference, key, reject));
+    }
+
+    /// Reports how an order stands, with what happened to it.
+    pub(super) fn report(
+        &mut self,
+        open: &OpenOrder,
+        kind: ReportKind,
+        reference: ClientReference,
+        reject: Option<(RejectCode, RejectScope)>,
+    ) {
+        let report = self.standing(open, kind, reference, reject);
+        self.send(report);
+    }
+
+    /// How an order stands.
+    pub(super) fn standing(
+        &self,
+        open: &OpenOrder,
+        kind: ReportKind,
+        reference: ClientReference,
+        reject: Option<(RejectCode, RejectScope)>,
+    ) -> Report {
+        let over = matches!(kind, ReportKind::Rejected | ReportKind::Canceled);
+        Report {
+            kind,
+            side: open.order.side,
+            reject,
+            shard: self.shard,
+            origin: open.origin,
+            account: open.order.account,
+            instrument: open.order.instrument,
+            reference,
+            order_reference: open.reference,
+            client_order_id: open.id,
+            sequence: 0,
+            fill_id: FillId(0),
+            price: open.price(),
+            quantity: open.quantity(),
+            cumulative: open.cumulative,
+            leaves: if over { Quantity::ZERO } else { open.leaves() },
+        }
+    }
+
+    /// Numbers a report and puts it on its way.
+    pub(super) fn send(&mut self, mut report: Report) {
+        let sequence = &mut self.sequences[usize::from(report.origin.credential)];
+        *sequence += 1;
+        report.sequence = *sequence;
+        // A port that does not exist is a command that no I/O thread sent; there
+        // is nobody to tell.
+        if let Some(port) = self.ports.get_mut(usize::from(report.origin.port)) {
+            port.send(report);
+        }
+    }
+}
+
+/// The code that a client sees: the first, in policy order.
+fn first_of(rejects: &Rejects) -> (RejectCode, RejectScope) {
+    rejects
+        .iter()
+        .next()
+        .map_or(order_level(RejectCode::Other), |reject| {
+            (reject.code, reject.scope)
+        })
+}
+
+pub(super) const fn order_level(code: RejectCode) -> (RejectCode, RejectScope) {
+    (code, RejectScope::Order)
+}
+
+const fn code_of(error: VenueError) -> RejectCode {
+    match error {
+        VenueError::Down => RejectCode::SystemUnavailable,
+        VenueError::Busy => RejectCode::CapacityExceeded,
+    }
+}
+
+fn unknown_order(
+    shard: ShardId,
+    origin: Origin,
+    reference: ClientReference,
+    key: &OrderKey,
+    reject: (RejectCode, RejectScope),
+) -> Report {
+    Report {
+        kind: ReportKind::CancelRejected,
+        side: Side::Buy,
+        reject: Some(reject),
+        shard,
+        origin,
+        account: AccountId(key.account.0),
+        instrument: crate::types::InstrumentId(0),
+        reference,
+        order_reference: key.reference,
+        client_order_id: ClientOrderId::default(),
+        sequence: 0,
+        fill_id: FillId(0),
+        price: Price::ZERO,
+        quantity: Quantity::ZERO,
+        cumulative: Quantity::ZERO,
+        leaves: Quantity::ZERO,
+    }
+}

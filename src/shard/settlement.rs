@@ -1,0 +1,214 @@
+//! Venue events in: the hold is settled, the order moves, its client is told.
+//!
+//! A fact is never refused: an execution is booked whatever else is wrong.
+
+use super::admission::{Admission, order_level};
+use crate::orders::venue::{Venue, VenueEvent};
+use crate::orders::{IdentitySource, OpenOrder};
+use crate::risk::ExecutionReport;
+use crate::time::Nanos;
+use crate::types::{
+    Amount, ClientOrderId, ClientReference, FillId, Order, Price, Quantity, RejectCode, ReportKind,
+};
+
+/// One execution, as the venue tells it.
+#[derive(Clone, Copy)]
+struct Fill {
+    id: FillId,
+    price: Price,
+    quantity: Quantity,
+    /// What still works after it; zero in the order's last.
+    leaves: Quantity,
+}
+
+impl<V: Venue, I: IdentitySource> Admission<V, I> {
+    /// Takes at most `budget` events from the venue; how many there were.
+    pub fn settle(&mut self, budget: usize, now: Nanos) -> usize {
+        for taken in 0..budget {
+            let Some(event) = self.venue.next_event() else {
+                return taken;
+            };
+            self.apply(event, now);
+        }
+        budget
+    }
+
+    fn apply(&mut self, event: VenueEvent, now: Nanos) {
+        match event {
+            VenueEvent::Acknowledged { .. } => {}
+            VenueEvent::Rejected { id, code } => self.end_rejected(id, code, now),
+            VenueEvent::Executed {
+                id,
+                fill_id,
+                price,
+                quantity,
+                leaves,
+                ..
+            } => {
+                let fill = Fill {
+                    id: fill_id,
+                    price,
+                    quantity,
+                    leaves,
+                };
+                self.execute(id, fill, now);
+            }
+            VenueEvent::Canceled { id, .. } => self.end_canceled(id, now),
+            VenueEvent::Replaced { id, .. } => self.end_replace(id),
+            VenueEvent::CancelRejected { id, code } => self.refuse_pending(id, code, now),
+        }
+    }
+
+    fn execute(&mut self, id: ClientOrderId, fill: Fill, now: Nanos) {
+        let Some(order) = self.orders.get_mut(id) else {
+            self.counts.stray_events += 1;
+            return;
+        };
+        order.cumulative = order
+            .cumulative
+            .checked_add(fill.quantity)
+            .unwrap_or(Quantity::MAX);
+        let open = *order;
+        self.counts.executed += 1;
+        self.settle_hold(&open, Some(fill), fill.leaves.is_zero(), now);
+        let mut report = self.standing(&open, ReportKind::Executed, open.reference, None);
+        report.fill_id = fill.id;
+        report.price = fill.price;
+        report.quantity = fill.quantity;
+        report.leaves = fill.leaves;
+        self.send(report);
+        if fill.leaves.is_zero() {
+            self.close(id);
+            self.answer_overtaken(&open, None);
+        }
+    }
+
+    /// The venue, or the way to it, refused the order: it never worked.
+    pub(super) fn end_rejected(&mut self, id: ClientOrderId, code: RejectCode, now: Nanos) {
+        let Some(open) = self.close(id) else { return };
+        self.counts.rejected += 1;
+        self.settle_hold(&open, None, true, now);
+        self.report(
+            &open,
+            ReportKind::Rejected,
+            open.reference,
+            Some(order_level(code)),
+        );
+        self.answer_overtaken(&open, None);
+    }
+
+    fn end_canceled(&mut self, id: ClientOrderId, now: Nanos) {
+        let Some(open) = self.close(id) else { return };
+        self.settle_hold(&open, None, true, now);
+        let reference = open.cancelling.unwrap_or(open.reference);
+        self.report(&open, ReportKind::Canceled, reference, None);
+        self.answer_overtaken(&open, open.cancelling);
+    }
+
+    fn end_replace(&mut self, id: ClientOrderId) {
+        let Some(order) = self.orders.get_mut(id) else {
+            self.counts.stray_events += 1;
+            return;
+        };
+        let pending = order.replacing.take();
+        if let Some(pending) = pending {
+            order.order = pending.after;
+        }
+        let open = *order;
+        let reference = pending.map_or(open.reference, |pending| pending.reference);
+        self.report(&open, ReportKind::Replaced, reference, None);
+    }
+
+    /// A cancel or a replace came too late, or was not possible. A venue answers
+    /// in order, so a replace, of which there is at most one, was asked first.
+    fn refuse_pending(&mut self, id: ClientOrderId, code: RejectCode, now: Nanos) {
+        let Some(order) = self.orders.get_mut(id) else {
+            // It ended meanwhile; its end answered what was asked.
+            return;
+        };
+        if let Some(pending) = order.replacing.take() {
+            let open = *order;
+            self.put_back(&open, &open.order, now);
+            self.report_refusal(&open, pending.reference, code);
+        } else if let Some(reference) = order.cancelling.take() {
+            let open = *order;
+            self.report_refusal(&open, reference, code);
+        } else {
+            self.counts.stray_events += 1;
+        }
+    }
+
+    /// The terms before a replace that the venue did not take.
+    pub(super) fn put_back(&mut self, open: &OpenOrder, before: &Order, now: Nanos) {
+        let back = self.risk.revert_replace(open.reservation, before, now);
+        debug_assert!(
+            back.is_ok(),
+            "an open order's token names its hold: {back:?}"
+        );
+    }
+
+    /// Books what happened to an order's hold.
+    fn settle_hold(&mut self, open: &OpenOrder, fill: Option<Fill>, is_final: bool, now: Nanos) {
+        let report = ExecutionReport {
+            token: Some(open.reservation),
+            account: open.order.account,
+            instrument: open.order.instrument,
+            side: open.order.side,
+            fill_id: fill.map(|fill| fill.id),
+            price: fill.map_or(Price::ZERO, |fill| fill.price),
+            quantity: fill.map_or(Quantity::ZERO, |fill| fill.quantity),
+            fee: Amount::ZERO,
+            fee_asset: None,
+            pnl: Amount::ZERO,
+            is_final,
+        };
+        let booked = self.risk.apply_execution_report(&report, now);
+        debug_assert!(
+            booked.is_ok(),
+            "an open order's token names its hold: {booked:?}"
+        );
+        if booked.is_ok_and(|outcome| !outcome.alarms.is_empty()) {
+            self.counts.alarms += 1;
+        }
+    }
+
+    /// Takes an order out, and answers what was still asked of it: a cancel or
+    /// a replace that its end has overtaken (every request resolves once).
+    fn close(&mut self, id: ClientOrderId) -> Option<OpenOrder> {
+        let closed = self.orders.close(id);
+        if closed.is_none() {
+            self.counts.stray_events += 1;
+        }
+        closed
+    }
+
+    fn answer_overtaken(&mut self, open: &OpenOrder, answered: Option<ClientReference>) {
+        let asked = [
+            open.replacing.map(|pending| pending.reference),
+            open.cancelling,
+        ];
+        for reference in asked.into_iter().flatten() {
+            if Some(reference) != answered {
+                let mut report = self.standing(
+                    open,
+                    ReportKind::CancelRejected,
+                    reference,
+                    Some(order_level(RejectCode::UnknownOrder)),
+                );
+                report.leaves = Quantity::ZERO;
+                self.counts.rejected += 1;
+                self.send(report);
+            }
+        }
+    }
+
+    fn report_refusal(&mut self, open: &OpenOrder, reference: ClientReference, code: RejectCode) {
+        self.counts.rejected += 1;
+        self.report(
+            open,
+            ReportKind::CancelRejected,
+            reference,
+            Some(order_level(code)),
+        );
+    }
+}
