@@ -18,6 +18,7 @@ use super::model::{
 use super::parties;
 use super::problem::{ConfigError, Problem};
 use super::reader::{Complaint, Reader, describe};
+use super::risk;
 use super::section::{Section, whole};
 
 /// The most that is read of a file: 16 MiB, some 100,000 single accounts.
@@ -97,7 +98,11 @@ pub(super) fn read(file: &str, text: &str) -> (Config, BTreeSet<String>, Vec<Pro
         config.engine = engine(root.section("engine"), &config.gateway);
         config.journal = journal(root.section("journal"));
         config.venue = venue(root.section("venue"));
+        let before = reader.problems_so_far();
         parties::read(&root, &mut config);
+        // What a rule names can be judged only if the lists themselves are sound.
+        let lists_are_sound = reader.problems_so_far() == before;
+        config.risk = risk::read(&root.section("risk"), &config, lists_are_sound);
         root.finish();
     } else {
         // What follows from half a text would only hide the cause.

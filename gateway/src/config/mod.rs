@@ -7,6 +7,7 @@ mod model;
 mod parties;
 mod problem;
 mod reader;
+mod risk;
 mod section;
 
 pub use model::{

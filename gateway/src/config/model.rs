@@ -8,6 +8,7 @@ use core::num::NonZeroU16;
 use core::time::Duration;
 
 use pitlane::orders::venue::sim::Phase;
+use pitlane::risk::{AccountConfig, RiskConfig};
 use pitlane::types::{AccountId, Amount, AssetId, GroupId, InstrumentId, Price, Quantity};
 
 /// Everything that a gateway is started with.
@@ -31,6 +32,9 @@ pub struct Config {
     pub accounts: Vec<AccountRange>,
     /// `[[credential]]`, by id.
     pub credentials: Vec<CredentialEntry>,
+    /// `[risk]`, with the assets and instruments, but without the accounts: see
+    /// [`Config::risk_config`].
+    pub risk: RiskConfig,
 }
 
 /// Which reactor the I/O threads run on (rule G15).
@@ -299,6 +303,19 @@ impl Config {
     /// Every account that the file names, by number.
     pub fn account_ids(&self) -> impl Iterator<Item = AccountId> {
         self.accounts.iter().flat_map(AccountRange::ids)
+    }
+
+    /// What the risk engine is built from: `[risk]`, and every account.
+    #[must_use]
+    pub fn risk_config(&self) -> RiskConfig {
+        let with_group = |range: &AccountRange| {
+            let group = range.group;
+            range.ids().map(move |id| AccountConfig { id, group })
+        };
+        RiskConfig {
+            accounts: self.accounts.iter().flat_map(with_group).collect(),
+            ..self.risk.clone()
+        }
     }
 
     /// The accounts of a credential, by number.

@@ -108,6 +108,11 @@ impl<'a> Reader<'a> {
         self.asked.borrow_mut().insert(key);
     }
 
+    /// How many problems there are so far.
+    pub(super) fn problems_so_far(&self) -> usize {
+        self.problems.borrow().len()
+    }
+
     /// The keys that were looked for, and the problems by line.
     pub(super) fn finish(self) -> (BTreeSet<String>, Vec<Problem>) {
         let mut problems = self.problems.into_inner();

@@ -29,10 +29,9 @@ pub(super) struct Section<'r, 'd> {
 type Found<'d> = (&'d DeValue<'d>, Range<usize>);
 
 fn join(path: &str, key: &str) -> String {
-    if path.is_empty() {
-        key.to_string()
-    } else {
-        format!("{path}.{key}")
+    match (path, key) {
+        ("", only) | (only, "") => only.to_string(),
+        _ => format!("{path}.{key}"),
     }
 }
 
@@ -323,6 +322,16 @@ impl<'r, 'd> Section<'r, 'd> {
         (below, entries)
     }
 
+    /// The section's raw table, for a reader that knows its keys itself.
+    pub(super) fn table(&self) -> Option<&'d DeTable<'d>> {
+        self.table
+    }
+
+    /// Notes a problem at a place in the text that the caller knows.
+    pub(super) fn complain_at(&self, span: &Range<usize>, key: &str, complaint: Complaint) {
+        self.reader.complain(span, join(&self.path, key), complaint);
+    }
+
     /// Refuses every key that nobody looked up: a typo must not become a default.
     pub(super) fn finish(self) {
         let known = self.known.borrow();
@@ -393,7 +402,11 @@ fn money<T: FromStr<Err = ParseError>>(
         DeValue::String(text) => text
             .parse()
             .map_err(|error| (wanted.to_string(), format!("{error}"))),
-        DeValue::Integer(number) => Err((wanted.into(), format!("quote it: {key} = \"{number}\""))),
+        // A whole number is exact without quotes; in another radix it is no money.
+        DeValue::Integer(number) if number.radix() == 10 => number
+            .as_str()
+            .parse()
+            .map_err(|error| (wanted.to_string(), format!("{error}"))),
         DeValue::Float(number) => Err((
             format!("{wanted}: a float would round it"),
             format!("quote it: {key} = \"{number}\""),
