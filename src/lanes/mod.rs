@@ -1,1 +1,55 @@
 //! Lanes: one worker per shard, and every account's operations in order.
+//!
+//! ```text
+//!  Submitter ─ ring ─┐                          ┌─ LocalDriver (owned, may be !Send)
+//!  Submitter ─ ring ─┼─▶ merge ▸ Lane::turn ────┤
+//!  Submitter ─ ring ─┘   (submission order)     └─ results ─▶ completion slots ─▶ futures
+//! ```
+//!
+//! An [`AsyncEngine`] routes each operation by its [`LaneKey`] to a shard, whose
+//! worker runs it on its [`LocalDriver`]. It promises that operations of one
+//! account run one at a time and in submission order, across submitters too;
+//! that every accepted operation resolves exactly once; and that in steady
+//! state a submit takes no lock, allocates nothing and makes no system call,
+//! unless it must wake a sleeping worker. It does not persist anything, and
+//! promises no order between accounts of different shards.
+
+mod barrier;
+mod batch;
+mod builder;
+mod completion;
+mod driver;
+mod engine;
+mod error;
+mod future;
+mod gate;
+mod hdr;
+mod inbox;
+mod key;
+mod lane;
+mod merge;
+mod message;
+mod observer;
+mod operation;
+#[cfg(all(test, not(loom)))]
+mod order_test;
+mod reentry;
+mod shared;
+mod slab;
+mod stop;
+mod submitter;
+mod sync;
+mod wake;
+
+pub use batch::Batch;
+pub use builder::{EngineBuilder, Inline};
+pub use driver::{LocalDriver, Rest};
+pub use engine::{AsyncEngine, LaneSeed};
+pub use error::{BuildError, Failure, LaneError, Refused, SubmitterError};
+pub use future::{LaneFuture, Outcome};
+pub use hdr::{HdrObserver, LaneSnapshot};
+pub use key::LaneKey;
+pub use lane::{Lane, Progress};
+pub use observer::{Hooks, NoopObserver, Observer, Place};
+pub use stop::{StopError, StopReport};
+pub use submitter::{Class, Submitter};

@@ -1,5 +1,7 @@
 //! Time as a trait, so that a shard runs the same on a wall and in a simulator.
 
 mod clock;
+mod idle;
 
 pub use clock::{Clock, Nanos, SimClock, SystemClock, UnixNanos};
+pub use idle::IdleStrategy;

@@ -1,0 +1,188 @@
+//! Many submits that become visible together: one ring write, one ticket range
+//! and one wake for each shard.
+//!
+//! A submit of a batch has returned, in the sense of rule L7, when the batch
+//! has. Nothing in a batch waits.
+
+use core::fmt;
+
+use crate::limits;
+use crate::time::Clock;
+use crate::types::ShardId;
+
+use super::driver::LocalDriver;
+use super::error::{LaneError, Refused};
+use super::future::LaneFuture;
+use super::key::LaneKey;
+use super::message::Message;
+use super::observer::Observer;
+use super::operation::{Operation, Work};
+use super::reentry;
+use super::submitter::{Class, FutureOf, Submitter, load_slot};
+
+/// Messages of one shard that are not in its ring yet.
+pub(super) struct Staged<D: LocalDriver>(Vec<Message<D>>);
+
+impl<D: LocalDriver> Staged<D> {
+    pub(super) fn new() -> Self {
+        Self(Vec::with_capacity(limits::BATCH_MAX))
+    }
+}
+
+/// An open batch; see [`Submitter::batch`].
+pub struct Batch<'a, D: LocalDriver, O: Observer, C: Clock> {
+    submitter: &'a mut Submitter<D, O, C>,
+}
+
+impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
+    /// Collects submits and publishes them when `fill` returns, or whenever a
+    /// shard has [`BATCH_MAX`](limits::BATCH_MAX) of them. Don't wait in there
+    /// for a result of the same batch: it may not be on its way yet.
+    pub fn batch<R>(&mut self, fill: impl FnOnce(&mut Batch<'_, D, O, C>) -> R) -> R {
+        self.cell.enter_batch();
+        let mut batch = Batch { submitter: self };
+        fill(&mut batch)
+    }
+}
+
+impl<D: LocalDriver, O: Observer, C: Clock> Batch<'_, D, O, C> {
+    /// As [`Submitter::try_send`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn send(&mut self, command: D::Command) -> Result<(), Refused<D::Command>> {
+        self.send_as(command, Class::Order)
+    }
+
+    /// As [`Submitter::try_send_fact`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn send_fact(&mut self, command: D::Command) -> Result<(), Refused<D::Command>> {
+        self.send_as(command, Class::Fact)
+    }
+
+    #[inline]
+    fn send_as(&mut self, command: D::Command, class: Class) -> Result<(), Refused<D::Command>> {
+        let key = D::key(&command);
+        let shard = self.submitter.core.shard(key);
+        if let Err(error) = self.check(shard, class) {
+            return Err(Refused {
+                error,
+                payload: command,
+            });
+        }
+        let stamp = self.submitter.stamp();
+        self.stage(shard, Message::command(command, stamp));
+        self.submitter.tell_enqueued(shard, key, stamp);
+        Ok(())
+    }
+
+    /// As [`Submitter::try_submit`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn submit<F, T>(
+        &mut self,
+        key: impl Into<LaneKey>,
+        work: F,
+    ) -> Result<LaneFuture<T>, Refused<F>>
+    where
+        F: FnOnce(&mut D) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.operate(key.into(), Work(work), Class::Order)
+            .map_err(|refused| Refused {
+                error: refused.error,
+                payload: refused.payload.0,
+            })
+    }
+
+    #[inline]
+    fn operate<Op: Operation<D>>(
+        &mut self,
+        key: LaneKey,
+        operation: Op,
+        class: Class,
+    ) -> Result<FutureOf<D, Op>, Refused<Op>> {
+        let shard = self.submitter.core.shard(key);
+        let refuse = |error, payload| Err(Refused { error, payload });
+        if let Err(error) = self.check(shard, class) {
+            return refuse(error, operation);
+        }
+        let Some((slot, generation)) = self.submitter.claim() else {
+            return refuse(LaneError::Full, operation);
+        };
+        let stamp = self.submitter.stamp();
+        let message = load_slot(slot, operation, key, stamp);
+        self.stage(shard, message);
+        self.submitter.tell_enqueued(shard, key, stamp);
+        Ok(self.submitter.future(slot, generation))
+    }
+
+    #[inline]
+    fn check(&mut self, shard: u16, class: Class) -> Result<(), LaneError> {
+        let submitter = &mut *self.submitter;
+        if reentry::in_lane(submitter.core.id, ShardId(shard)) {
+            return Err(LaneError::ReentrantLane);
+        }
+        if !submitter.core.gate(shard).is_running() {
+            return Err(LaneError::Stopped);
+        }
+        let staged = submitter.staged[usize::from(shard)].0.len();
+        if submitter.has_room(shard, class, staged) {
+            Ok(())
+        } else {
+            Err(LaneError::Full)
+        }
+    }
+
+    #[inline]
+    fn stage(&mut self, shard: u16, message: Message<D>) {
+        let staged = &mut self.submitter.staged[usize::from(shard)].0;
+        staged.push(message);
+        if staged.len() == limits::BATCH_MAX {
+            self.publish(usize::from(shard));
+        }
+    }
+
+    fn publish(&mut self, shard: usize) {
+        let submitter = &mut *self.submitter;
+        let staged = &mut submitter.staged[shard].0;
+        // At most `BATCH_MAX`.
+        let count = staged.len() as u64;
+        let gate = &submitter.core.gates[shard];
+        if let Some(first) = gate.tickets(count) {
+            for (message, ticket) in staged.iter_mut().zip(first..) {
+                message.ticket = ticket;
+            }
+        }
+        let pushed = submitter.rings[shard].push_entire_slice(staged);
+        // Each one saw room behind those before it, and only this thread pushes.
+        debug_assert!(pushed.is_ok());
+        staged.clear();
+        submitter.cell.accept(count);
+        gate.worker.wake();
+    }
+}
+
+impl<D: LocalDriver, O: Observer, C: Clock> Drop for Batch<'_, D, O, C> {
+    fn drop(&mut self) {
+        for shard in 0..self.submitter.staged.len() {
+            if !self.submitter.staged[shard].0.is_empty() {
+                self.publish(shard);
+            }
+        }
+        self.submitter.cell.leave();
+    }
+}
+
+impl<D: LocalDriver, O: Observer, C: Clock> fmt::Debug for Batch<'_, D, O, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let staged: usize = self.submitter.staged.iter().map(|s| s.0.len()).sum();
+        f.debug_struct("Batch").field("staged", &staged).finish()
+    }
+}

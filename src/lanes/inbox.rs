@@ -1,0 +1,171 @@
+//! A worker's rings: taken from in submission order, in runs.
+//!
+//! Never waits. A run of messages of one ring that are next in order is read as
+//! one chunk, because the run is what makes many rings cheap.
+
+use std::sync::Arc;
+
+use crate::limits;
+
+use super::driver::LocalDriver;
+use super::gate::{Gate, RingEnd};
+use super::merge::{Merge, Rings, UNSEEN};
+use super::message::Message;
+use super::slab::SlabRef;
+
+/// The most messages that are read before their ring slots are given back.
+const CHUNK: usize = 64;
+
+/// The worker's side of a shard's rings.
+pub(crate) struct Inbox<D: LocalDriver> {
+    rings: RingSet<D>,
+    merge: Merge,
+    /// The planted fault of the order tests: rings are taken in turn.
+    #[cfg(test)]
+    pub(crate) ignore_order: bool,
+}
+
+struct RingSet<D: LocalDriver> {
+    gate: Arc<GateOf<D>>,
+    ends: Vec<RingEnd<D>>,
+    /// The registrations that `ends` has.
+    version: u64,
+}
+
+type GateOf<D> = crossbeam_utils::CachePadded<Gate<D>>;
+
+impl<D: LocalDriver> Rings for RingSet<D> {
+    fn refresh(&mut self) -> usize {
+        let version = self.gate.version();
+        if version != self.version {
+            self.version = version;
+            self.gate.take_arriving(&mut self.ends);
+        }
+        self.ends.len()
+    }
+
+    #[inline]
+    fn head(&mut self, ring: usize) -> u64 {
+        self.ends[ring]
+            .ring
+            .peek()
+            .map_or(UNSEEN, |message| message.ticket)
+    }
+}
+
+impl<D: LocalDriver> Inbox<D> {
+    pub(crate) fn new(gate: Arc<GateOf<D>>) -> Self {
+        Self {
+            rings: RingSet {
+                gate,
+                ends: Vec::with_capacity(limits::SUBMITTERS_MAX),
+                version: 0,
+            },
+            merge: Merge::new(limits::SUBMITTERS_MAX),
+            #[cfg(test)]
+            ignore_order: false,
+        }
+    }
+
+    /// Gives at most `budget` messages to `run`, in order; how many it gave.
+    /// `run` must not unwind.
+    #[inline]
+    pub(crate) fn take(
+        &mut self,
+        budget: usize,
+        mut run: impl FnMut(&Message<D>, SlabRef),
+    ) -> usize {
+        let mut taken = 0;
+        while taken < budget {
+            let Some(ring) = self.next() else { break };
+            taken += self.take_run(ring, budget - taken, &mut run);
+        }
+        taken
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        #[cfg(test)]
+        if self.ignore_order {
+            let count = self.rings.refresh();
+            return (0..count).find(|&ring| self.rings.head(ring) != UNSEEN);
+        }
+        self.merge.next(&mut self.rings)
+    }
+
+    /// Runs the head of a ring and what follows it there without a gap.
+    #[inline]
+    fn take_run(
+        &mut self,
+        ring: usize,
+        budget: usize,
+        run: &mut impl FnMut(&Message<D>, SlabRef),
+    ) -> usize {
+        let end = &mut self.rings.ends[ring];
+        let wanted = budget.min(CHUNK);
+        let mut there = end.ring.cached_slots();
+        if there < wanted {
+            there = end.ring.slots();
+        }
+        let Ok(chunk) = end.ring.read_chunk(there.min(wanted)) else {
+            // The ring's own count said that they are there.
+            return 0;
+        };
+        let (first, second) = chunk.as_slices();
+        let mut next = UNSEEN;
+        let mut count = 0;
+        for message in first.iter().chain(second) {
+            #[cfg(test)]
+            let in_order = !self.ignore_order;
+            #[cfg(not(test))]
+            let in_order = true;
+            if in_order {
+                if count > 0 && !self.merge.is_next(message.ticket) {
+                    next = message.ticket;
+                    break;
+                }
+                self.merge.ran(message.ticket);
+            }
+            run(message, end.slab);
+            count += 1;
+        }
+        chunk.commit(count);
+        #[cfg(test)]
+        if self.ignore_order {
+            end.submitter.room.wake();
+            return count;
+        }
+        self.merge.advance(ring, next);
+        end.submitter.room.wake();
+        count
+    }
+
+    /// Whether no message is in sight; looks at every ring.
+    pub(crate) fn is_empty(&mut self) -> bool {
+        let count = self.rings.refresh();
+        (0..count).all(|ring| self.rings.head(ring) == UNSEEN)
+    }
+
+    /// Whether there is neither a message nor a ring to forget.
+    pub(crate) fn is_at_rest(&mut self) -> bool {
+        self.is_empty() && !self.rings.ends.iter().any(|end| end.submitter.is_gone())
+    }
+
+    /// Forgets rings whose submitter is gone and that are drained.
+    pub(crate) fn reap(&mut self) {
+        let mut ring = 0;
+        let count = self.rings.refresh();
+        self.merge.know(count);
+        while ring < self.rings.ends.len() {
+            let end = &mut self.rings.ends[ring];
+            // In this order: all that it pushed is in sight once it is gone.
+            if end.submitter.is_gone() && end.ring.slots() == 0 {
+                self.rings.ends.swap_remove(ring);
+                self.merge.remove(ring);
+                self.rings.gate.unregister();
+            } else {
+                ring += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! One shard's inbox and driver, and the turn that runs them.
+//!
+//! [`Lane::turn`] is the only loop body there is: pinned workers, an I/O thread
+//! in `inline` mode, and tests call the same code. It never waits.
+
+use core::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_utils::CachePadded;
+
+use crate::time::{Clock, Nanos, SystemClock};
+use crate::types::ShardId;
+
+use super::driver::{LocalDriver, Rest};
+use super::gate::{Gate, Phase, Tally};
+use super::inbox::Inbox;
+use super::key::LaneKey;
+use super::message::{Content, Message};
+use super::observer::{Guarded, Hooks, NoopObserver, Observer, Place};
+use super::operation::{Call, Ended, fenced};
+use super::reentry;
+use super::shared::Core;
+use super::slab::SlabRef;
+
+/// What a turn did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Took messages, or the driver had work of its own.
+    Worked,
+    /// Found nothing to do.
+    Idle,
+    /// The engine is stopped, everything accepted is resolved and the driver
+    /// is released; there is nothing more to turn.
+    Finished,
+}
+
+/// A shard: its rings and its driver, on the thread that owns them.
+///
+/// In `inline` mode the owner calls [`turn`](Self::turn) itself. A lane that is
+/// dropped before it is finished stops hard: it refuses what comes, resolves
+/// what was accepted with `Stopped`, and releases its driver.
+pub struct Lane<D: LocalDriver, O: Observer = NoopObserver, C: Clock = SystemClock> {
+    core: Arc<Core<D, O, C>>,
+    inbox: Inbox<D>,
+    running: Running<D, O>,
+    turns_until_reap: u32,
+}
+
+/// Everything that running a message needs, apart from the inbox.
+struct Running<D: LocalDriver, O: Observer> {
+    shard: ShardId,
+    gate: Arc<CachePadded<Gate<D>>>,
+    /// Until it is released; none in a lane that was never built.
+    driver: Option<D>,
+    finished: bool,
+    hooks: Guarded<O>,
+}
+
+/// Counts of one batch, added to the shard's tally at its end.
+#[derive(Default)]
+struct BatchCounts {
+    completed: u64,
+    aborted: u64,
+    panicked: u64,
+}
+
+/// Busy turns between two looks for submitters that are gone.
+const REAP_EVERY: u32 = 1_024;
+
+impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
+    pub(crate) fn new(core: Arc<Core<D, O, C>>, shard: ShardId, driver: Option<D>) -> Self {
+        let gate = Arc::clone(&core.gates[usize::from(shard.0)]);
+        let hooks = Guarded::new(&core.observer, Place::Worker(shard), &core.observer_health);
+        Self {
+            inbox: Inbox::new(Arc::clone(&gate)),
+            core,
+            running: Running {
+                shard,
+                gate,
+                driver,
+                finished: false,
+                hooks,
+            },
+            turns_until_reap: REAP_EVERY,
+        }
+    }
+
+    /// Which shard this is.
+    #[must_use]
+    pub fn shard(&self) -> ShardId {
+        self.running.shard
+    }
+
+    /// The driver, until the lane is finished.
+    pub fn driver(&mut self) -> Option<&mut D> {
+        self.running.driver.as_mut()
+    }
+
+    /// Takes at most `budget` messages from the rings, in submission order, and
+    /// runs them; then gives the driver its turn. Reads the clock once. Never
+    /// waits, and contains every panic of operation, driver and observer.
+    pub fn turn(&mut self, budget: usize) -> Progress {
+        if self.running.finished {
+            return Progress::Finished;
+        }
+        let engine = self.core.id;
+        reentry::inside(engine, self.running.shard, || self.turn_inside(budget))
+    }
+
+    #[inline]
+    fn turn_inside(&mut self, budget: usize) -> Progress {
+        let now = self.core.clock.now();
+        // Before the rings are looked at: what was pushed before the seal is
+        // then in sight.
+        let sealed = self.running.gate.is_sealed();
+        let taken = self.take_batch(budget, now);
+        let worked = self.running.own_turn(now, budget);
+        if taken > 0 {
+            self.turns_until_reap -= 1;
+            if self.turns_until_reap == 0 {
+                self.reap();
+            }
+            return Progress::Worked;
+        }
+        self.reap();
+        if sealed && self.inbox.is_empty() {
+            self.running.release_driver();
+            self.core.stopper.wake();
+            return Progress::Finished;
+        }
+        if worked {
+            Progress::Worked
+        } else {
+            Progress::Idle
+        }
+    }
+
+    #[inline]
+    fn take_batch(&mut self, budget: usize, now: Nanos) -> usize {
+        let running = &mut self.running;
+        let clock = &self.core.clock;
+        let mut counts = BatchCounts::default();
+        let taken = self.inbox.take(budget, |message, slab| {
+            running.run(message, slab, now, clock, &mut counts);
+        });
+        if taken > 0 {
+            counts.add_to(&running.gate.tally);
+        }
+        taken
+    }
+
+    /// Runs a command on this thread, without a ring, as if it were submitted
+    /// now: everything that was submitted before runs first (rule L7).
+    ///
+    /// For the owner of an `inline` lane, whose own commands need no hop. After
+    /// a stop the command is not run.
+    ///
+    /// # Errors
+    /// The command, where the engine is stopping or stopped.
+    pub fn command(&mut self, command: &D::Command) -> Result<(), super::Refused<D::Command>> {
+        if !self.running.gate.is_running() || self.running.driver.is_none() {
+            return Err(super::Refused {
+                error: super::LaneError::Stopped,
+                payload: *command,
+            });
+        }
+        let engine = self.core.id;
+        reentry::inside(engine, self.running.shard, || {
+            let now = self.core.clock.now();
+            // What arrives meanwhile overlaps this call; a ring's worth is
+            // what can have been there before.
+            let bound = self.core.settings.ring_capacity;
+            let mut left = bound.saturating_mul(crate::limits::SUBMITTERS_MAX);
+            while left > 0 && self.take_batch(left.min(bound), now) > 0 {
+                left = left.saturating_sub(bound);
+            }
+            let mut counts = BatchCounts::default();
+            self.running.run_command(command, now, &mut counts);
+            counts.accepted_here(&self.running.gate.tally);
+            Ok(())
+        })
+    }
+
+    #[cold]
+    fn reap(&mut self) {
+        self.turns_until_reap = REAP_EVERY;
+        self.inbox.reap();
+    }
+
+    /// Turns until finished, resting when idle: the body of a worker thread.
+    pub(crate) fn run(&mut self) {
+        let mut idle = self.core.settings.idle;
+        let budget = self.core.settings.batch_max;
+        loop {
+            match self.turn(budget) {
+                Progress::Worked => idle.reset(),
+                Progress::Idle => {
+                    if !idle.pause() {
+                        self.rest();
+                    }
+                }
+                Progress::Finished => return,
+            }
+        }
+    }
+
+    /// Sleeps until there is something to do, as long as the driver allows.
+    fn rest(&mut self) {
+        let now = self.core.clock.now();
+        let rest = self
+            .running
+            .driver
+            .as_ref()
+            .map_or(Rest::Never, |driver| driver.rest(now));
+        let nanos = match rest {
+            Rest::Never => {
+                std::thread::yield_now();
+                return;
+            }
+            Rest::AtMost(duration) => u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
+            Rest::UntilWoken => u64::MAX,
+        };
+        let inbox = &mut self.inbox;
+        let gate = &self.running.gate;
+        gate.worker
+            .sleep(nanos, || !inbox.is_at_rest() || gate.is_sealed());
+    }
+
+    #[cfg(test)]
+    pub(crate) fn ignore_order(&mut self) {
+        self.inbox.ignore_order = true;
+    }
+}
+
+impl<D: LocalDriver, O: Observer> Running<D, O> {
+    #[inline]
+    fn run(
+        &mut self,
+        message: &Message<D>,
+        slab: SlabRef,
+        now: Nanos,
+        clock: &impl Clock,
+        counts: &mut BatchCounts,
+    ) {
+        let sampled = if O::ENABLED {
+            message.waited(now)
+        } else {
+            None
+        };
+        let Some(waited_ns) = sampled else {
+            self.run_unwatched(message, slab, now, counts);
+            return;
+        };
+        let key = match message.content() {
+            Content::Command(command) => D::key(command),
+            Content::Task { key, .. } => key,
+        };
+        self.hooks.tell(|hooks| hooks.on_dequeue(key, waited_ns));
+        let begun = clock.now();
+        let ran = self.run_unwatched(message, slab, now, counts);
+        let ran_ns = if ran { clock.now().since(begun) } else { 0 };
+        self.hooks.tell(|hooks| hooks.on_complete(key, ran_ns));
+    }
+
+    /// Whether it ran, rather than being aborted.
+    #[inline]
+    fn run_unwatched(
+        &mut self,
+        message: &Message<D>,
+        slab: SlabRef,
+        now: Nanos,
+        counts: &mut BatchCounts,
+    ) -> bool {
+        match message.content() {
+            Content::Command(command) => self.run_command(command, now, counts),
+            Content::Task { run, key, slot } => {
+                let call = match &mut self.driver {
+                    Some(driver) if self.gate.phase() != Phase::Hard => Call::Run { driver, now },
+                    _ => Call::Abort,
+                };
+                // SAFETY: the message was made with this entry point for the
+                // operation in this slot, and each message is run once.
+                #[allow(unsafe_code)]
+                let ended = unsafe { run(slab.slot(slot), call) };
+                match ended {
+                    Ended::Ran => counts.completed += 1,
+                    Ended::Aborted => counts.aborted += 1,
+                    Ended::Panicked => {
+                        counts.panicked += 1;
+                        self.panicked(Some(key));
+                    }
+                }
+                ended != Ended::Aborted
+            }
+        }
+    }
+
+    #[inline]
+    fn run_command(&mut self, command: &D::Command, now: Nanos, counts: &mut BatchCounts) -> bool {
+        let Some(driver) = &mut self.driver else {
+            counts.aborted += 1;
+            return false;
+        };
+        if self.gate.phase() == Phase::Hard {
+            counts.aborted += 1;
+            if !fenced(|| driver.aborted(command, now)) {
+                self.panicked(None);
+            }
+            return false;
+        }
+        if fenced(|| driver.command(command, now)) {
+            counts.completed += 1;
+        } else {
+            counts.panicked += 1;
+            self.panicked(Some(D::key(command)));
+        }
+        true
+    }
+
+    /// The driver's own turn; whether it got anything done.
+    #[inline]
+    fn own_turn(&mut self, now: Nanos, budget: usize) -> bool {
+        let Some(driver) = &mut self.driver else {
+            return false;
+        };
+        let mut worked = false;
+        if !fenced(|| worked = driver.turn(now, budget)) {
+            self.panicked(None);
+        }
+        worked
+    }
+
+    #[cold]
+    fn panicked(&mut self, key: Option<LaneKey>) {
+        if let Some(driver) = &mut self.driver {
+            // A driver that panics here has been told; nothing more to do.
+            let _ = fenced(|| driver.panicked(key));
+        }
+    }
+
+    /// Drops the driver, once, on its own thread (rule L26).
+    fn release_driver(&mut self) {
+        let driver = self.driver.take();
+        fenced(|| drop(driver));
+        self.finished = true;
+        self.gate.finish();
+    }
+}
+
+impl BatchCounts {
+    #[inline]
+    fn add_to(&self, tally: &Tally) {
+        Tally::add(&tally.completed, self.completed);
+        Tally::add(&tally.aborted, self.aborted);
+        Tally::add(&tally.panicked, self.panicked);
+    }
+
+    /// For a command that no submitter counted.
+    fn accepted_here(&self, tally: &Tally) {
+        Tally::add(&tally.direct, 1);
+        self.add_to(tally);
+    }
+}
+
+impl<D: LocalDriver, O: Observer, C: Clock> Drop for Lane<D, O, C> {
+    fn drop(&mut self) {
+        if self.running.finished {
+            return;
+        }
+        // Only this shard: the others live on.
+        let shard = self.running.shard.0;
+        self.running.gate.raise(Phase::Hard);
+        self.core.wake_submitters();
+        // A submitter leaves a hard-stopped shard at once, unless it is this
+        // very thread, inside a batch.
+        let deadline = Instant::now().checked_add(Duration::from_secs(1));
+        self.core.seal(shard, deadline);
+        let engine = self.core.id;
+        reentry::inside(engine, self.running.shard, || {
+            // Not the engine's clock: it may be what this lane failed by.
+            while self.take_batch(usize::MAX, Nanos::default()) > 0 {}
+            self.running.release_driver();
+        });
+        self.core.stopper.wake();
+    }
+}
+
+impl<D: LocalDriver, O: Observer, C: Clock> fmt::Debug for Lane<D, O, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lane")
+            .field("shard", &self.running.shard)
+            .field("gate", &self.running.gate)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,134 @@
+//! Operations: what a task does, and how it is run, aborted and fenced.
+//!
+//! The type of an operation is known to the submit and to the future; between
+//! them travels one function pointer that knows it too.
+#![allow(unsafe_code)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::time::Nanos;
+
+use super::error::{Failure, LaneError};
+use super::future::Outcome;
+use super::slab::Slot;
+
+/// One call on a driver, with what it needs.
+pub(crate) trait Operation<D>: Send + 'static {
+    type Value: Send + 'static;
+    type Error: Send + 'static;
+    type Payload: Send + 'static;
+
+    fn run(self, driver: &mut D, now: Nanos) -> Outcome<Self::Value, Self::Error, Self::Payload>;
+
+    /// It will not run: what was submitted, to give back.
+    fn abort(self) -> Option<Self::Payload>;
+}
+
+/// Caller's work (rule L9).
+pub(crate) struct Work<F>(pub(crate) F);
+
+impl<D, F, T> Operation<D> for Work<F>
+where
+    F: FnOnce(&mut D) -> T + Send + 'static,
+    T: Send + 'static,
+{
+    type Value = T;
+    type Error = core::convert::Infallible;
+    type Payload = ();
+
+    #[inline]
+    fn run(self, driver: &mut D, _now: Nanos) -> Outcome<T> {
+        Ok((self.0)(driver))
+    }
+
+    fn abort(self) -> Option<()> {
+        None
+    }
+}
+
+/// How a task is to be ended.
+pub(crate) enum Call<'a, D> {
+    Run { driver: &'a mut D, now: Nanos },
+    Abort,
+}
+
+/// How a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Ran,
+    Aborted,
+    Panicked,
+}
+
+/// Ends the task in a slot and publishes its outcome.
+///
+/// # Safety
+/// The slot holds the operation that the pointer was made for, and the caller
+/// is the worker that it was sent to.
+pub(crate) type RunTask<D> = unsafe fn(Slot, Call<'_, D>) -> Ended;
+
+/// The entry point for one type of operation; see [`RunTask`].
+///
+/// # Safety
+/// As for [`RunTask`].
+pub(crate) unsafe fn run_task<D, O: Operation<D>>(slot: Slot, call: Call<'_, D>) -> Ended {
+    // SAFETY: by the caller's promise.
+    let operation = unsafe { slot.read::<O>() };
+    let (outcome, ended) = match call {
+        Call::Run { driver, now } => {
+            match catch_unwind(AssertUnwindSafe(|| operation.run(driver, now))) {
+                Ok(outcome) => (outcome, Ended::Ran),
+                Err(panic) => {
+                    fenced(|| drop(panic));
+                    (task_failed(), Ended::Panicked)
+                }
+            }
+        }
+        Call::Abort => match catch_unwind(AssertUnwindSafe(|| operation.abort())) {
+            Ok(payload) => (
+                Err(Failure {
+                    error: LaneError::Stopped,
+                    payload,
+                }),
+                Ended::Aborted,
+            ),
+            Err(panic) => {
+                fenced(|| drop(panic));
+                (
+                    Err(Failure::without_payload(LaneError::Stopped)),
+                    Ended::Aborted,
+                )
+            }
+        },
+    };
+    // SAFETY: the operation was moved out, and the worker owns the slot until
+    // it completes it.
+    unsafe { slot.write(outcome) };
+    // SAFETY: the outcome is written.
+    if unsafe { slot.complete() } {
+        // SAFETY: written above, and nobody else will read it.
+        let unwanted = unsafe { slot.read::<Outcome<O::Value, O::Error, O::Payload>>() };
+        fenced(|| drop(unwanted));
+        slot.recycle();
+    }
+    ended
+}
+
+fn task_failed<T, E, P>() -> Outcome<T, E, P> {
+    Err(Failure::without_payload(LaneError::TaskFailed))
+}
+
+/// Runs what must not take the worker down; whether it came to its end.
+#[inline]
+pub(crate) fn fenced(body: impl FnOnce()) -> bool {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(()) => true,
+        Err(panic) => {
+            // A panic's payload may panic when it is dropped; once is enough.
+            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+                core::mem::forget(again);
+            }
+            false
+        }
+    }
+}

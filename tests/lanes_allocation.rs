@@ -1,0 +1,73 @@
+//! No allocation per operation in steady state (rule L23).
+
+#[path = "support/counting_allocator.rs"]
+mod counting_allocator;
+
+use counting_allocator::{CountingAllocator, Counts, counted};
+use pitlane::lanes::{EngineBuilder, HdrObserver, LaneFuture, LaneKey, LocalDriver, Progress};
+use pitlane::time::Nanos;
+use pitlane::types::AccountId;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+struct Sum(u64);
+
+impl LocalDriver for Sum {
+    type Command = [u64; 14];
+    fn key(command: &[u64; 14]) -> LaneKey {
+        LaneKey::Account(AccountId(command[0]))
+    }
+    fn command(&mut self, command: &[u64; 14], _: Nanos) {
+        self.0 += command[1];
+    }
+}
+
+/// Both sides on one thread, so that both are counted: the lane is turned here.
+#[test]
+fn l23_submit_run_complete_and_take_allocate_nothing() {
+    let (engine, mut seeds) = EngineBuilder::new()
+        .shards(2)
+        .observer(HdrObserver::new())
+        .build_inline(|_| Sum(0))
+        .expect("engine");
+    let mut lanes: Vec<_> = seeds.drain(..).map(|seed| seed.build()).collect();
+    // Two, so that tickets and the merge are counted too.
+    let mut submitters = [
+        engine.submitter().expect("submitter"),
+        engine.submitter().expect("submitter"),
+    ];
+    let mut futures: Vec<LaneFuture<u64>> = Vec::with_capacity(1_024);
+    let mut sum = 0;
+    let mut round = |futures: &mut Vec<LaneFuture<u64>>| {
+        for n in 0..500u64 {
+            let submitter = &mut submitters[usize::from(n % 2 == 0)];
+            let weight = [n; 24];
+            let future = submitter
+                .try_submit(AccountId(n), move |sum: &mut Sum| sum.0 + weight[23] - n)
+                .expect("room");
+            futures.push(future);
+            submitter.try_send([n; 14]).expect("room");
+            submitter.batch(|batch| batch.send_fact([n; 14]).expect("room"));
+        }
+        for lane in &mut lanes {
+            while lane.turn(256) == Progress::Worked {}
+        }
+        for mut future in futures.drain(..) {
+            sum += future.try_get().expect("done").expect("ran");
+        }
+        // Dropped before they ran, and refused.
+        for n in 0..10 {
+            drop(submitters[0].try_submit(AccountId(n), |sum: &mut Sum| sum.0));
+            let mut waited = submitters[1].submit(AccountId(n), |_: &mut Sum| 1);
+            assert!(waited.wait_timeout(std::time::Duration::ZERO).is_none());
+        }
+        for lane in &mut lanes {
+            while lane.turn(256) == Progress::Worked {}
+        }
+    };
+    round(&mut futures);
+    let ((), counts) = counted(|| round(&mut futures));
+    assert_eq!(counts, Counts::default());
+    assert!(sum > 0);
+}
