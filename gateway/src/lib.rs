@@ -1,6 +1,8 @@
 //! Pitlane's gateway: clients come in over TCP with SBE frames.
 
+pub mod client;
 pub mod config;
 pub mod flow;
+pub mod server;
 pub mod session;
 pub mod wire;

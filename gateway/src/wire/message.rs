@@ -35,6 +35,15 @@ macro_rules! direction {
                 }
             }
 
+            /// The message's number in the schema.
+            #[must_use]
+            pub const fn template(&self) -> u16 {
+                match self {
+                    $(Self::$message(_) => $message::TEMPLATE,)*
+                    Self::Unknown { template } => *template,
+                }
+            }
+
             #[cold]
             fn not_ours(template: u16) -> Result<Self, FrameError> {
                 if TEMPLATES.iter().any(|known| known.id == template) {
