@@ -160,3 +160,17 @@ const _: () = assert!(
     READ_BUFFER_MIN >= FRAME_MAX * 2,
     "behind a partial frame there is room for a whole one"
 );
+
+/// The most that is read of a configuration file: some 100,000 entries, more
+/// than a person writes; accounts by the million have a `count`.
+pub const CONFIG_BYTES_MAX: u64 = 16 << 20;
+
+/// Problems of a configuration that are listed; a file with more is not mended
+/// from a list.
+pub const CONFIG_PROBLEMS_MAX: usize = 200;
+
+/// Characters of an asset's or an instrument's name in a configuration.
+pub const CONFIG_NAME_MAX: usize = 32;
+
+/// CPU numbers that a configuration may name: those that Linux itself can have.
+pub const CPU_ID_MAX: u16 = 8_191;

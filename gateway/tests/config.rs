@@ -401,7 +401,11 @@ fn each_value_is_held_to_its_range() {
             "make a new key pair",
         ),
     ] {
-        let found = problems(&text.replace("\"K\"", &format!("{KEY:?}")));
+        let mut text = text.replace("\"K\"", &format!("{KEY:?}"));
+        if text.contains("credential") {
+            text += "\n[[account]]\nid = 1\n";
+        }
+        let found = problems(&text);
         let [only] = found.as_slice() else {
             panic!("{text}: {found:#?}")
         };
@@ -643,6 +647,39 @@ fn a_file_is_loaded_and_checked() {
         Err(ConfigError::TooLarge { .. })
     ));
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn a_credential_has_an_account() {
+    let text = |accounts: &str| {
+        format!("[[credential]]\nid = 1\npublic_key = \"{KEY}\"\naccounts = {accounts}\n")
+    };
+    assert!(problem(&text("\"all\"")).contains("found \"all\" of no account"));
+    assert!(problem(&text("[]")).contains("found an empty list"));
+    assert!(problem(&text("[1]")).contains("add [[account]] with id = 1"));
+    assert_eq!(
+        problems(&format!("[[account]]\nid = 1\n{}", text("\"all\""))),
+        []
+    );
+}
+
+/// Entries that name entries: no look-up may go through a whole list.
+#[test]
+fn a_large_file_is_read_in_a_moment() {
+    let mut text = String::new();
+    for n in 0..20_000 {
+        text += &format!("[[asset]]\nid = {n}\nname = \"A{n}\"\n");
+        text += &format!("[[account]]\nid = {n}\nbalances = {{ A{n} = 1 }}\n");
+    }
+    for n in 0..20_000 {
+        text += &format!("[[instrument]]\nid = {n}\nbase = \"A{n}\"\nsettlement = \"A0\"\n");
+    }
+    let mut found = problems(&text);
+    let only = found.pop().expect("A0/A0");
+    assert_eq!(
+        (found.len(), only.key.as_str()),
+        (0, "instrument[1].settlement")
+    );
 }
 
 #[test]

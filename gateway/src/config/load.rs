@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use pitlane::limits;
+use pitlane::limits::{self, CONFIG_BYTES_MAX};
 use toml::de::DeTable;
 
 use super::model::{
@@ -20,12 +20,6 @@ use super::problem::{ConfigError, Problem};
 use super::reader::{Complaint, Reader, describe};
 use super::risk;
 use super::section::{Section, whole};
-
-/// The most that is read of a file: 16 MiB, some 100,000 single accounts.
-const FILE_BYTES_MOST: u64 = 16 << 20;
-
-/// CPU numbers that a file may name; sparse ids of large machines included.
-const CPU_MOST: u16 = 8_191;
 
 /// The longest interval that the wire can say: 32 bits of milliseconds.
 const KEEP_ALIVE_MOST: Duration = Duration::from_millis(u32::MAX as u64);
@@ -46,15 +40,15 @@ impl Config {
         let file = File::open(path).map_err(unreadable)?;
         // One byte more than is taken shows that there is more; a length from
         // the file system would not, for a pipe or a file that grows.
-        file.take(FILE_BYTES_MOST + 1)
+        file.take(CONFIG_BYTES_MAX + 1)
             .read_to_string(&mut text)
             .map_err(unreadable)?;
         let bytes = text.len() as u64;
-        if bytes > FILE_BYTES_MOST {
+        if bytes > CONFIG_BYTES_MAX {
             return Err(ConfigError::TooLarge {
                 path: path.into(),
                 bytes,
-                most: FILE_BYTES_MOST,
+                most: CONFIG_BYTES_MAX,
             });
         }
         Self::parse(&path.display().to_string(), &text)
@@ -194,7 +188,9 @@ fn listen(section: &Section<'_, '_>, allow_public: bool) -> Option<SocketAddr> {
 
 /// The CPUs of a section's threads, none twice.
 fn cpus(section: &Section<'_, '_>) -> Vec<u16> {
-    let cpus: Vec<u16> = section.numbers("cpus", &(0..=CPU_MOST)).unwrap_or_default();
+    let cpus: Vec<u16> = section
+        .numbers("cpus", &(0..=limits::CPU_ID_MAX))
+        .unwrap_or_default();
     let mut seen = BTreeSet::new();
     for cpu in &cpus {
         if !seen.insert(cpu) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ed25519_dalek::VerifyingKey;
-use pitlane::limits;
+use pitlane::limits::{self, CONFIG_NAME_MAX, SIM_VENUE_INSTRUMENTS_MAX};
 use pitlane::orders::venue::sim::Phase;
 use pitlane::types::{AccountId, AssetId, GroupId, InstrumentId, Price, Quantity};
 
@@ -14,12 +14,8 @@ use super::model::{
 use super::reader::{Complaint, describe, did_you_mean, quoted};
 use super::section::Section;
 
-/// Accounts that one entry may stand for.
-const COUNT_MOST: u32 = 10_000_000;
-/// Accounts of all entries: what one process is sized for.
-const ACCOUNTS_MOST: u64 = 10_000_000;
-/// Characters of a name.
-const NAME_MOST: usize = 32;
+/// Accounts of all entries: what one shard, which may be the only one, holds.
+const ACCOUNTS_MOST: u64 = limits::ACCOUNTS_MAX as u64;
 
 /// Reads the four lists into `config`, sorted by id.
 pub(super) fn read(root: &Section<'_, '_>, config: &mut Config) {
@@ -30,8 +26,17 @@ pub(super) fn read(root: &Section<'_, '_>, config: &mut Config) {
             .assets
             .extend(asset(section, &mut assets, &mut names));
     }
+    // By name, so that the many entries that name an asset find it at once.
+    config
+        .assets
+        .sort_by(|one, other| one.name.cmp(&other.name));
     let (mut ids, mut symbols) = (Seen::default(), Seen::default());
     for section in root.sections("instrument") {
+        if config.instruments.len() == SIM_VENUE_INSTRUMENTS_MAX {
+            let wanted = format!("at most {SIM_VENUE_INSTRUMENTS_MAX} instruments");
+            section.complain("", Complaint::new("one more", wanted, "use fewer"));
+            break;
+        }
         config
             .instruments
             .extend(instrument(section, config, &mut ids, &mut symbols));
@@ -83,10 +88,10 @@ impl<T: Ord> Seen<T> {
 fn name<'d>(section: &Section<'_, 'd>, key: &str, example: &str) -> Option<&'d str> {
     let name = section.text(key, example)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "./-_:".contains(c);
-    if name.is_empty() || name.len() > NAME_MOST || !name.chars().all(plain) {
+    if name.is_empty() || name.len() > CONFIG_NAME_MAX || !name.chars().all(plain) {
         let complaint = Complaint::new(
             quoted(name),
-            format!("1 to {NAME_MOST} ASCII letters, digits, or any of . / - _ :"),
+            format!("1 to {CONFIG_NAME_MAX} ASCII letters, digits, or any of . / - _ :"),
             format!("write {key} = \"{example}\""),
         );
         section.complain(key, complaint);
@@ -129,7 +134,10 @@ fn find_asset(
     name: &str,
     config: &Config,
 ) -> Option<AssetId> {
-    let found = config.assets.iter().find(|asset| asset.name == name);
+    let found = config
+        .assets
+        .binary_search_by(|asset| asset.name.as_str().cmp(name))
+        .ok();
     if found.is_none() {
         let known: Vec<&str> = config
             .assets
@@ -145,7 +153,7 @@ fn find_asset(
             Complaint::new(quoted(name), "the name of an [[asset]]", mend),
         );
     }
-    found.map(|asset| asset.id)
+    found.map(|at| config.assets[at].id)
 }
 
 fn instrument(
@@ -202,14 +210,10 @@ fn instrument(
     if let Some(id) = id {
         ids.once(&section, "id", id, id);
     }
-    let named = |id: AssetId| {
-        config
-            .assets
-            .iter()
-            .find(|asset| asset.id == id)
-            .map(|asset| asset.name.as_str())
-    };
-    let symbol = symbol.or_else(|| Some(format!("{}/{}", named(base?)?, named(settlement?)?)));
+    let symbol = symbol.or_else(|| {
+        let (base, settlement) = (section.peek_text("base")?, section.peek_text("settlement")?);
+        Some(format!("{base}/{settlement}"))
+    });
     if let Some(symbol) = &symbol {
         symbols.once(
             &section,
@@ -292,7 +296,7 @@ fn accounts(root: &Section<'_, '_>, config: &mut Config) {
 fn account(section: &Section<'_, '_>, config: &Config) -> Option<AccountRange> {
     let first = section.number("id", 0..=u64::MAX);
     section.missing("id", "the account's number", "write id = 1");
-    let count = section.number("count", 1..=COUNT_MOST).unwrap_or(1);
+    let count = section.number("count", 1..=u32::MAX).unwrap_or(1);
     let group = section.number("group", 1..=u32::MAX).and_then(GroupId::new);
     let mut balances = Vec::new();
     let (below, entries) = section.money_by_name("balances");
@@ -433,6 +437,14 @@ fn permissions(section: &Section<'_, '_>) -> PermissionSet {
 fn access(section: &Section<'_, '_>, config: &Config) -> Option<AccountAccess> {
     let value = section.value("accounts")?;
     if value.as_str() == Some("all") {
+        if config.accounts.is_empty() {
+            let complaint = Complaint::new(
+                "\"all\" of no account",
+                "an account to use",
+                "add [[account]] with its id",
+            );
+            section.complain("accounts", complaint);
+        }
         return Some(AccountAccess::All);
     }
     if value.as_array().is_none() {
@@ -459,6 +471,14 @@ fn access(section: &Section<'_, '_>, config: &Config) -> Option<AccountAccess> {
             );
             section.complain("accounts", complaint);
         }
+    }
+    if ids.is_empty() {
+        let complaint = Complaint::new(
+            "an empty list",
+            "\"all\", or a list of account numbers",
+            "write accounts = \"all\", or remove the credential",
+        );
+        section.complain("accounts", complaint);
     }
     Some(AccountAccess::List(
         ids.into_iter().map(AccountId).collect(),

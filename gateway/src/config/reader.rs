@@ -7,12 +7,10 @@ use core::cell::RefCell;
 use core::ops::Range;
 use std::collections::BTreeSet;
 
+use pitlane::limits::CONFIG_PROBLEMS_MAX;
 use toml::de::DeValue;
 
 use super::problem::Problem;
-
-/// Problems that are listed; a file with more is not mended from a list.
-const PROBLEMS_MOST: usize = 200;
 
 /// What every section reads through.
 pub(super) struct Reader<'a> {
@@ -71,7 +69,7 @@ impl<'a> Reader<'a> {
         complaint: Complaint,
     ) {
         let mut problems = self.problems.borrow_mut();
-        if problems.len() < PROBLEMS_MOST {
+        if problems.len() < CONFIG_PROBLEMS_MAX {
             let Complaint {
                 found,
                 wanted,

@@ -93,6 +93,11 @@ impl<'r, 'd> Section<'r, 'd> {
         self.entry(key)
     }
 
+    /// The text of a key, if it is one; nothing is noted.
+    pub(super) fn peek_text(&self, key: &str) -> Option<&'d str> {
+        self.entry(key).and_then(|(value, _)| value.as_str())
+    }
+
     /// Looks a key up and reads it; a value that `read` refuses with a wish is
     /// noted as a problem.
     fn read<T>(
