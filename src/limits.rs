@@ -51,6 +51,10 @@ pub const SIM_VENUE_EVENTS_DEFAULT: usize = 16_384;
 /// Phase changes that wait for a simulated venue; they are a person's acts.
 pub const SIM_VENUE_REQUESTS_MAX: usize = 16;
 
+/// Commands that an I/O thread keeps for shards whose rings are full, before
+/// it refuses new ones: one read's worth of the smallest frames.
+pub const STAGED_COMMANDS_MAX: usize = 2_048;
+
 /// Orders, cancels and replaces on their way from one shard to a hosted venue.
 pub const VENUE_REQUEST_RING_CAPACITY: usize = 4_096;
 

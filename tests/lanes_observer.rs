@@ -122,6 +122,7 @@ fn l28_an_aborted_operation_completes_with_zero() {
     let mut submitter = engine.submitter().expect("submitter");
     submitter.try_send(entry(5, WAIT)).expect("room");
     submitter.try_send(entry(6, 1)).expect("room");
+    opener.until_reached();
     let stopping = Arc::clone(&engine);
     let stopper = thread::spawn(move || stopping.stop_hard(LONG));
     while submitter.try_send(entry(7, 0)).is_ok() {

@@ -99,6 +99,7 @@ fn l25_a_missed_graceful_deadline_may_be_followed_by_a_hard_stop() {
     for value in [WAIT, 1, 2] {
         submitter.try_send(entry(1, value)).expect("room");
     }
+    opener.until_reached();
     assert_eq!(
         engine.stop_graceful(Duration::from_millis(10)),
         Err(StopError::DeadlinePassed)
@@ -127,6 +128,7 @@ fn blocked_producer(hard: bool) -> (Result<(), LaneError>, Vec<u64>) {
     for value in [WAIT, 1, 2, 3] {
         submitter.try_send(entry(1, value)).expect("room");
     }
+    opener.until_reached();
     let producer = thread::spawn(move || {
         submitter
             .send_within(entry(1, 4), Class::Order, LONG)

@@ -67,6 +67,13 @@ pub trait LocalDriver: Sized + 'static {
         false
     }
 
+    /// Whether operations and commands may be run now. While it is `false` they
+    /// wait in their rings, where their submitters see them pile up, and only
+    /// [`turn`](Self::turn) is called: for a driver whose answers find no room.
+    fn takes_work(&self) -> bool {
+        true
+    }
+
     /// How long the worker may sleep when neither the rings nor
     /// [`turn`](Self::turn) have work. A submit always ends the sleep at once;
     /// this bounds it for what comes from elsewhere.

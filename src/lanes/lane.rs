@@ -114,7 +114,11 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
         // Before the rings are looked at: what was pushed before the seal is
         // then in sight.
         let sealed = self.running.gate.is_sealed();
-        let taken = self.take_batch(budget, now);
+        let taken = if self.running.takes_work() {
+            self.take_batch(budget, now)
+        } else {
+            0
+        };
         let worked = self.running.own_turn(now, budget);
         if taken > 0 {
             self.turns_until_reap -= 1;
@@ -159,11 +163,26 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
     /// # Errors
     /// The command, where the engine is stopping or stopped.
     pub fn command(&mut self, command: &D::Command) -> Result<(), super::Refused<D::Command>> {
-        if !self.running.gate.is_running() || self.running.driver.is_none() {
-            return Err(super::Refused {
-                error: super::LaneError::Stopped,
+        let mut once = Some(*command);
+        self.commands(|| once.take())
+            .map_err(|error| super::Refused {
+                error,
                 payload: *command,
-            });
+            })
+    }
+
+    /// As [`command`](Self::command), for all that `next` gives: one look at
+    /// the rings and one clock read for all of them. Asks for no more while
+    /// the driver does not [take work](LocalDriver::takes_work), after one.
+    ///
+    /// # Errors
+    /// The engine is stopping or stopped; `next` was not called.
+    pub fn commands(
+        &mut self,
+        mut next: impl FnMut() -> Option<D::Command>,
+    ) -> Result<(), super::LaneError> {
+        if !self.running.gate.is_running() || self.running.driver.is_none() {
+            return Err(super::LaneError::Stopped);
         }
         let engine = self.core.id;
         reentry::inside(engine, self.running.shard, || {
@@ -176,8 +195,16 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
                 left = left.saturating_sub(bound);
             }
             let mut counts = BatchCounts::default();
-            self.running.run_command(command, now, &mut counts);
-            counts.accepted_here(&self.running.gate.tally);
+            let mut direct = 0;
+            while let Some(command) = next() {
+                self.running.run_command(&command, now, &mut counts);
+                direct += 1;
+                if !self.running.takes_work() {
+                    break;
+                }
+            }
+            Tally::add(&self.running.gate.tally.direct, direct);
+            counts.add_to(&self.running.gate.tally);
             Ok(())
         })
     }
@@ -318,6 +345,13 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
         true
     }
 
+    /// Whether the driver takes what waits in the rings; what a hard stop
+    /// aborts, it does not run.
+    #[inline]
+    fn takes_work(&self) -> bool {
+        self.gate.phase() == Phase::Hard || self.driver.as_ref().is_none_or(LocalDriver::takes_work)
+    }
+
     /// The driver's own turn; whether it got anything done.
     #[inline]
     fn own_turn(&mut self, now: Nanos, budget: usize) -> bool {
@@ -354,12 +388,6 @@ impl BatchCounts {
         Tally::add(&tally.completed, self.completed);
         Tally::add(&tally.aborted, self.aborted);
         Tally::add(&tally.panicked, self.panicked);
-    }
-
-    /// For a command that no submitter counted.
-    fn accepted_here(&self, tally: &Tally) {
-        Tally::add(&tally.direct, 1);
-        self.add_to(tally);
     }
 }
 

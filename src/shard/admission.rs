@@ -118,6 +118,40 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         self.settle(VENUE_EVENTS_MAX, now);
     }
 
+    /// Refuses a command that a stop keeps from running: its client is told.
+    pub fn refuse_unrun(&mut self, command: &Command) {
+        let stopping = order_level(RejectCode::SystemUnavailable);
+        match *command {
+            Command::NewOrder {
+                origin,
+                reference,
+                ref order,
+            } => {
+                self.refuse_order(origin, reference, order, stopping);
+            }
+            Command::Replace {
+                origin,
+                reference,
+                account,
+                target,
+                ..
+            }
+            | Command::Cancel {
+                origin,
+                reference,
+                account,
+                target,
+            } => {
+                let key = OrderKey {
+                    credential: origin.credential,
+                    account,
+                    reference: target,
+                };
+                self.refuse_change(origin, reference, &key, stopping);
+            }
+        }
+    }
+
     /// Announces what was reported since the last call; whether the readers
     /// took something that had waited.
     pub fn flush(&mut self) -> bool {

@@ -1,6 +1,7 @@
 //! A shard: one worker's risk engine, orders and venue, as a function of its inputs.
 
 mod admission;
+mod driver;
 mod reports;
 mod settlement;
 

@@ -66,6 +66,10 @@ impl ReportSender {
     /// Moves what was kept into the ring, and wakes the reader once for all
     /// that was sent since the last call. Whether anything was moved.
     pub fn flush(&mut self) -> bool {
+        if self.ring.is_abandoned() {
+            // Its I/O thread has ended: nobody is left to be told.
+            self.kept.clear();
+        }
         let before = self.kept.len();
         while let Some(report) = self.kept.pop_front() {
             if let Err(rtrb::PushError::Full(report)) = self.ring.push(report) {

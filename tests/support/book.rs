@@ -55,14 +55,24 @@ pub(crate) struct Book {
     pub(crate) page: Rc<RefCell<Vec<Entry>>>,
     ledger: Arc<Ledger>,
     gate: Arc<Mutex<Receiver<()>>>,
+    reached: Sender<()>,
 }
 
 /// Opens the gate that `WAIT` commands wait at.
-pub(crate) struct Opener(Sender<()>);
+pub(crate) struct Opener {
+    open: Sender<()>,
+    reached: Receiver<()>,
+}
 
 impl Opener {
     pub(crate) fn open(&self) {
-        self.0.send(()).expect("the gate is there");
+        self.open.send(()).expect("the gate is there");
+    }
+
+    /// Waits until a command waits at the gate: it has begun, so that no stop
+    /// can abort it.
+    pub(crate) fn until_reached(&self) {
+        self.reached.recv().expect("the book is there");
     }
 }
 
@@ -73,7 +83,8 @@ pub(crate) fn library() -> (
     impl Fn(ShardId) -> Book + Send + Sync + 'static,
 ) {
     let ledger = Arc::new(Ledger::default());
-    let (sender, receiver) = channel();
+    let (open, receiver) = channel();
+    let (reaches, reached) = channel();
     let gate = Arc::new(Mutex::new(receiver));
     let shared = Arc::clone(&ledger);
     let factory = move |shard| Book {
@@ -81,8 +92,9 @@ pub(crate) fn library() -> (
         page: Rc::default(),
         ledger: Arc::clone(&shared),
         gate: Arc::clone(&gate),
+        reached: reaches.clone(),
     };
-    (ledger, Opener(sender), factory)
+    (ledger, Opener { open, reached }, factory)
 }
 
 impl Book {
@@ -97,6 +109,8 @@ impl Book {
     }
 
     pub(crate) fn wait_at_gate(&self) {
+        // A test that does not look has dropped its end, or never will.
+        let _ = self.reached.send(());
         self.gate
             .lock()
             .expect("gate")
