@@ -10,8 +10,8 @@ use crate::types::{InstrumentId, Price};
 
 /// Asks a running [`SimVenue`](super::SimVenue) to change a market phase.
 ///
-/// The venue looks at requests when it is polled. When an answer is back, the
-/// change is made: an order that reaches the venue later meets the new phase,
+/// The venue looks at requests when it is polled and has no event left to give.
+/// When an answer is back, the change is made: an order that reaches the venue later meets the new phase,
 /// and one that it has answered earlier met the old one.
 #[derive(Clone, Debug)]
 pub struct VenueControl {
