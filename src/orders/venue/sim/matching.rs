@@ -130,7 +130,7 @@ impl Market {
             leaves = at.map_or(0, |price| affordable(volume, price, lot, room));
             excess = all - leaves;
         }
-        if sweep.rests && !spent && leaves > 0 {
+        if sweep.rests && leaves > 0 {
             let resting = self.orders.get_mut(sweep.slot);
             (resting.leaves, resting.excess) = (leaves, excess);
             book.side_mut(order.side)

@@ -17,6 +17,45 @@ use crate::types::{ClientOrderId, InstrumentId, Price, Quantity, Side};
 /// taken, when the events of the smallest step have no room, or while a sweep
 /// or an auction larger than the event queue is unfinished: poll, and try
 /// again.
+///
+/// ```
+/// use pitlane::orders::venue::sim::{SimConfig, SimInstrument, SimVenue};
+/// use pitlane::orders::venue::{Venue, VenueEvent, VenueOrder};
+/// use pitlane::types::{
+///     ClientOrderId, InstrumentId, OrderType, Quantity, Side, TimeInForce,
+/// };
+///
+/// let gold = InstrumentId(1);
+/// let mut venue = SimVenue::new(&SimConfig::new(vec![SimInstrument::new(gold)])).unwrap();
+/// let sell = VenueOrder {
+///     id: ClientOrderId { high: 0, low: 1 },
+///     instrument: gold,
+///     side: Side::Sell,
+///     order_type: OrderType::Limit,
+///     time_in_force: TimeInForce::Day,
+///     quantity: Some("2".parse().unwrap()),
+///     volume: None,
+///     price: Some("2650.5".parse().unwrap()),
+/// };
+/// let buy = VenueOrder {
+///     id: ClientOrderId { high: 0, low: 2 },
+///     side: Side::Buy,
+///     order_type: OrderType::Market,
+///     price: None,
+///     ..sell
+/// };
+/// venue.submit(&sell).unwrap();
+/// venue.submit(&buy).unwrap();
+/// let mut traded = Quantity::ZERO;
+/// while let Some(event) = venue.next_event() {
+///     if let VenueEvent::Executed { id, quantity, .. } = event
+///         && id == buy.id
+///     {
+///         traded = quantity;
+///     }
+/// }
+/// assert_eq!(traded, "2".parse().unwrap());
+/// ```
 pub struct SimVenue {
     market: Market,
     /// Sorted by id, with the index of its book.
