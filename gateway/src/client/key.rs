@@ -22,7 +22,9 @@ impl ClientKey {
         self.0.verifying_key().to_bytes()
     }
 
-    pub(super) fn sign(&self, bytes: &[u8]) -> [u8; 64] {
+    /// Signs; for a client that makes its own `Negotiate`.
+    #[must_use]
+    pub fn sign(&self, bytes: &[u8]) -> [u8; 64] {
         self.0.sign(bytes).to_bytes()
     }
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each test binary uses a part of it.
 
 pub(crate) mod core;
+pub(crate) mod desk;
 pub(crate) mod raw;
 
 use std::sync::Arc;
