@@ -4,7 +4,7 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use pitlane::risk::SharedWindow;
+use pitlane::risk::{SharedSum, SharedWindow};
 use pitlane::time::Nanos;
 
 /// Two shards, two attempts each, one of which has an old clock: of the four at
@@ -45,4 +45,29 @@ fn k14_one_in_a_window() {
 fn k14_two_in_a_window() {
     never_more_than(2, [[0, 4], [2, 12]], 10);
     never_more_than(2, [[5, 6], [0, 20]], 10);
+}
+
+/// Two shards take three of a limit of five each, then one gives back: never
+/// over the limit, and exactly what was taken stays.
+#[test]
+fn k20_a_sum_is_never_over_its_limit() {
+    loom::model(|| {
+        let sum = Arc::new(SharedSum::new());
+        let shard = |sum: &SharedSum| {
+            let taken = sum.take(3, 5);
+            assert!(sum.get() <= 5, "over the limit");
+            if taken {
+                sum.add(-3);
+            }
+            sum.take(2, 5)
+        };
+        let other = {
+            let sum = Arc::clone(&sum);
+            thread::spawn(move || shard(&sum))
+        };
+        let mine = shard(&sum);
+        let theirs = other.join().expect("no panic");
+        assert!(mine || theirs, "there was room for one at least");
+        assert_eq!(sum.get(), 2 * (i64::from(mine) + i64::from(theirs)));
+    });
 }

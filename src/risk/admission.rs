@@ -2,9 +2,10 @@
 
 use super::account::{Account, NONE};
 use super::config::UnknownAccounts;
+use super::custom_calls::Mutations;
 use super::engine::RiskEngine;
 use super::order_table::Status;
-use super::policies::{order_size, rate_limit, validation};
+use super::policies::{order_size, pnl, rate_limit, validation};
 use super::rejects::{PolicyId, Rejects};
 use super::token::{RequestToken, ReservationToken, TokenError};
 use crate::limits::ACCOUNTS_MAX;
@@ -71,6 +72,7 @@ impl RiskEngine {
             .orders
             .add(Status::Request, scene.account, instrument, order);
         self.link(index);
+        self.orders.get_mut(index).version = self.version;
         Ok(RequestToken {
             shard: self.shard,
             index,
@@ -93,6 +95,7 @@ impl RiskEngine {
         let scene = self.scene(&order, account, now);
         let verdict = self
             .blocked(account)
+            .and_then(|()| self.judge_again(&scene, token.index))
             .and_then(|()| self.main(&scene, Some(token.index)));
         match verdict {
             Ok(index) => Ok(self.reservation(index)),
@@ -101,6 +104,21 @@ impl RiskEngine {
                 Err(ExecuteError::Rejected(rejects))
             }
         }
+    }
+
+    /// A request that was started under an earlier configuration is judged by
+    /// this one from the start, so that one version decides (K35); it is not
+    /// counted twice.
+    fn judge_again(&mut self, scene: &Scene<'_>, index: u32) -> Result<(), Rejects> {
+        if self.orders.get(index).version == self.version {
+            return Ok(());
+        }
+        self.orders.get_mut(index).instrument = scene.instrument.unwrap_or(NONE);
+        let rejects = self.judge_uncounted(scene);
+        if rejects.is_empty() {
+            return Ok(());
+        }
+        Err(self.start_refused(scene, rejects))
     }
 
     /// Gives a started request up.
@@ -212,30 +230,17 @@ impl RiskEngine {
     /// An account that is not open has no state: it is judged as a new one,
     /// which is closed again.
     fn check_unopened(&mut self, order: &Order, now: Nanos) -> Result<(), Rejects> {
-        if let Some(cause) = self.shared.halted() {
-            return Err(Rejects::one(cause, RejectScope::Account));
-        }
         let number = self.open_on_first_use(order.account)?;
+        if let Err(rejects) = self.blocked(number) {
+            self.accounts.remove(number);
+            return Err(rejects);
+        }
         let scene = self.scene(order, number, now);
         let verdict = self
             .check_start(&scene)
             .and_then(|()| self.check_main(&scene));
         self.accounts.remove(number);
         verdict
-    }
-
-    /// Blocks, narrowest first: account, then all (K1).
-    #[inline]
-    fn blocked(&self, account: u32) -> Result<(), Rejects> {
-        let cause = self
-            .accounts
-            .get(account)
-            .block
-            .or_else(|| self.shared.halted());
-        match cause {
-            None => Ok(()),
-            Some(cause) => Err(Rejects::one(cause, RejectScope::Account)),
-        }
     }
 
     /// The start stage: counts, and judges.
@@ -248,23 +253,53 @@ impl RiskEngine {
         if self.rules.config.validation.enabled {
             validation::check(scene.order, instrument, &mut rejects);
         }
+        if !self.count_order(scene) {
+            rejects.add(PolicyId::RATE, RejectCode::RateLimitExceeded);
+        }
+        self.finish_start(scene, &mut rejects);
+        if !self.custom.is_empty() {
+            self.show_custom(scene, &mut rejects);
+        }
+        if rejects.is_empty() {
+            return Ok(());
+        }
+        Err(self.start_refused(scene, rejects))
+    }
+
+    /// Counts an order on every rate axis; whether all let it pass.
+    #[inline]
+    pub(super) fn count_order(&mut self, scene: &Scene<'_>) -> bool {
+        let instrument = scene
+            .instrument
+            .map(|number| self.rules.instruments.get(number));
         let axes = rate_limit::Axes {
             rules: &self.rules,
             profile: self.rules.profile_at(scene.profile),
             shared: &self.shared,
             now: scene.now,
         };
-        let passes = axes.order(
+        axes.order(
             self.accounts.get_mut(scene.account),
             scene.account,
             instrument.map(|instrument| instrument.settlement),
             &mut self.meters,
             &mut self.pool,
-        );
-        if !passes {
-            rejects.add(PolicyId::RATE, RejectCode::RateLimitExceeded);
+        )
+    }
+
+    /// A broker-wide breach stops everything, an account's the account.
+    #[cold]
+    fn start_refused(&mut self, scene: &Scene<'_>, rejects: Rejects) -> Rejects {
+        if rejects.iter().any(pnl::is_broker_wide) {
+            self.shared.halt(RejectCode::PnlKillSwitchTriggered);
         }
-        self.finish_start(scene, rejects)
+        if rejects
+            .iter()
+            .any(|reject| reject.scope == RejectScope::Account && !pnl::is_broker_wide(reject))
+        {
+            self.latch(scene.account, RejectCode::AccountBlocked);
+        }
+        rejects
     }
 
     /// The start stage's verdict, with nothing counted.
@@ -292,26 +327,7 @@ impl RiskEngine {
         if !passes {
             rejects.add(PolicyId::RATE, RejectCode::RateLimitExceeded);
         }
-        self.finish_start(scene, rejects)
-    }
-
-    /// What of the start stage counts nothing.
-    #[inline]
-    fn finish_start(&self, scene: &Scene<'_>, mut rejects: Rejects) -> Result<(), Rejects> {
-        if let Some(number) = scene.instrument {
-            if self.rules.any_size {
-                order_size::check(
-                    scene.order,
-                    self.rules.instruments.get(number),
-                    &self.rules,
-                    self.rules.profile_at(scene.profile),
-                    &mut rejects,
-                );
-            }
-        } else if rejects.is_empty() {
-            // Validation is off; nothing else can be evaluated either.
-            rejects.add(PolicyId::ENGINE, RejectCode::UnknownInstrument);
-        }
+        self.finish_start(scene, &mut rejects);
         if rejects.is_empty() {
             Ok(())
         } else {
@@ -319,39 +335,50 @@ impl RiskEngine {
         }
     }
 
-    /// The main stage's verdict, with nothing reserved.
-    fn check_main(&self, _scene: &Scene<'_>) -> Result<(), Rejects> {
-        if self.orders.is_full() {
-            return Err(Rejects::one(
-                RejectCode::CapacityExceeded,
-                RejectScope::Order,
-            ));
+    /// Validation, size and P&L: the start stage without its counts.
+    pub(super) fn judge_uncounted(&self, scene: &Scene<'_>) -> Rejects {
+        let mut rejects = Rejects::new();
+        let instrument = scene
+            .instrument
+            .map(|number| self.rules.instruments.get(number));
+        if self.rules.config.validation.enabled {
+            validation::check(scene.order, instrument, &mut rejects);
         }
-        Ok(())
+        self.finish_start(scene, &mut rejects);
+        rejects
     }
 
-    /// The main stage; where the reservation is. `request` is a started one's
-    /// place, which becomes the reservation's.
+    /// What of the start stage counts nothing.
     #[inline]
-    fn main(&mut self, scene: &Scene<'_>, request: Option<u32>) -> Result<u32, Rejects> {
-        if request.is_none() {
-            self.check_main(scene)?;
-        }
-        let index = match request {
-            Some(index) => {
-                self.orders.get_mut(index).status = Status::Reserved;
-                index
+    fn finish_start(&self, scene: &Scene<'_>, rejects: &mut Rejects) {
+        let Some(number) = scene.instrument else {
+            if rejects.is_empty() {
+                // Validation is off; nothing else can be evaluated either.
+                rejects.add(PolicyId::ENGINE, RejectCode::UnknownInstrument);
             }
-            None => {
-                let instrument = scene.instrument.unwrap_or(NONE);
-                let index =
-                    self.orders
-                        .add(Status::Reserved, scene.account, instrument, scene.order);
-                self.link(index);
-                index
-            }
+            return;
         };
-        Ok(index)
+        if self.rules.any_size {
+            order_size::check(
+                scene.order,
+                self.rules.instruments.get(number),
+                &self.rules,
+                self.rules.profile_at(scene.profile),
+                rejects,
+            );
+        }
+        if self.rules.any_pnl {
+            pnl::say(
+                self.pnl_broken(scene.account, scene.profile, number),
+                rejects,
+            );
+        }
+        if !self.custom.is_empty() {
+            let mut none = Mutations::new();
+            self.ask_custom(scene, rejects, &mut none, |policy, context, verdict| {
+                policy.start(context, verdict);
+            });
+        }
     }
 
     fn reservation(&self, index: u32) -> ReservationToken {

@@ -4,22 +4,33 @@
 //! stays there. What crosses threads are tokens.
 
 use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::ConfigError;
 use super::account::Account;
 use super::config::RiskConfig;
+use super::custom::Policy;
+use super::custom_calls::Mutations;
+use super::holding::HoldingTable;
+use super::market::Market;
 use super::meter::MeterTable;
 use super::order_table::OrderTable;
+use super::policies::duplicate::Duplicates;
 use super::policies::room;
+use super::policies::self_match::Books;
+use super::position::PositionTable;
 use super::profile::Rules;
+use super::quarantine::QuarantinedLeg;
+use super::recent_fills::RecentFills;
 use super::shared::SharedLimits;
+use super::shared_sum::Part;
 use super::table::Table;
 use super::token::ReservationToken;
 use super::window::WindowPool;
 use crate::limits::{ACCOUNTS_MAX, REJECTS_MAX};
-use crate::types::{AccountId, GroupId, ShardId};
+use crate::types::{AccountId, AssetId, GroupId, RejectCode, ShardId};
 
 /// The risk engine of one shard; see the [module](super).
 pub struct RiskEngine {
@@ -32,6 +43,30 @@ pub struct RiskEngine {
     pub(super) meters: MeterTable,
     pub(super) pool: WindowPool,
     pub(super) orders: OrderTable,
+    pub(super) holdings: HoldingTable,
+    pub(super) positions: PositionTable,
+    pub(super) market: Market,
+    pub(super) duplicates: Duplicates,
+    pub(super) books: Books,
+    /// This shard's part of the firm's credit, by settlement slot.
+    pub(super) credit: Vec<Part>,
+    /// This shard's part of the broker's P&L: rounded down, rounded up.
+    pub(super) pnl: Vec<(Part, Part)>,
+    /// Narrowest first in a look-up: account, group, all.
+    pub(super) group_blocks: Vec<(GroupId, RejectCode)>,
+    pub(super) fills: RecentFills,
+    pub(super) duplicate_fills: u64,
+    pub(super) quarantined: VecDeque<QuarantinedLeg>,
+    pub(super) quarantine_dropped: u64,
+    /// Resting orders whose cancel is asked for (K39).
+    pub(super) cancels: Vec<ReservationToken>,
+    pub(super) custom: Vec<Box<dyn Policy>>,
+    /// By order, what custom policies registered.
+    pub(super) mutations: Vec<Mutations>,
+    /// Assets that were ever adjusted or named; a retirement looks at each.
+    pub(super) assets: BTreeSet<AssetId>,
+    /// Where maintenance goes on.
+    pub(super) maintained: u32,
     /// Reservations whose owners were dropped since the last call (K3).
     pub(super) dropped: Rc<RefCell<Vec<ReservationToken>>>,
 }
@@ -62,7 +97,7 @@ impl RiskEngine {
     ) -> Result<Self, ConfigError> {
         let rules = Rules::new(config)?;
         shared.prepare(&rules)?;
-        let possible = room::START;
+        let possible = room::STAGE;
         if possible > REJECTS_MAX {
             return Err(ConfigError::TooManyRejects {
                 possible,
@@ -88,6 +123,8 @@ impl RiskEngine {
             let group = entry.group.map_or(0, GroupId::get);
             accounts.insert(Account::new(entry.id.0, group, true));
         }
+        let slots = rules.instruments.settlements().len();
+        let market = Market::new(rules.instruments.len(), config.quote_ttl_ms);
         Ok(Self {
             shard,
             rules,
@@ -97,6 +134,23 @@ impl RiskEngine {
             meters: MeterTable::new(),
             pool: WindowPool::new(),
             orders: OrderTable::with_capacity(config.expected_open_orders),
+            holdings: HoldingTable::with_capacity(0),
+            positions: PositionTable::new(),
+            market,
+            duplicates: Duplicates::new(),
+            books: Books::new(),
+            credit: vec![Part::default(); slots],
+            pnl: vec![Default::default(); slots],
+            group_blocks: Vec::new(),
+            fills: RecentFills::new(),
+            duplicate_fills: 0,
+            quarantined: VecDeque::new(),
+            quarantine_dropped: 0,
+            cancels: Vec::new(),
+            custom: Vec::new(),
+            mutations: Vec::new(),
+            assets: BTreeSet::new(),
+            maintained: 0,
             dropped: Rc::default(),
         })
     }

@@ -61,6 +61,7 @@ impl RiskEngine {
         match self.entry(token)?.status {
             Status::Reserved => {
                 self.orders.get_mut(token.index).status = Status::Working;
+                self.finish_order(token.index, true);
                 Ok(())
             }
             Status::Working => Err(TokenError::AlreadyCommitted),
@@ -80,6 +81,12 @@ impl RiskEngine {
     fn undo(&mut self, token: ReservationToken) -> Result<(), TokenError> {
         match self.entry(token)?.status {
             Status::Reserved => {
+                self.release_hold(token.index);
+                let duplicate = self.orders.get(token.index).hold.duplicate;
+                if let Some(entry) = duplicate.checked_sub(1) {
+                    self.duplicates.take_back(entry);
+                }
+                self.finish_order(token.index, false);
                 self.forget(token.index);
                 Ok(())
             }

@@ -19,11 +19,14 @@ pub(crate) struct Instrument {
     pub(crate) name: String,
     pub(crate) base: AssetId,
     pub(crate) settlement: AssetId,
+    /// Which of the settlement assets that is, in the order of first use.
+    pub(crate) settlement_slot: usize,
     pub(crate) allow_non_positive_price: bool,
 }
 
 pub(crate) struct Instruments {
     list: Vec<Instrument>,
+    settlements: Vec<AssetId>,
     direct: Vec<u32>,
     index: HashTable<u32>,
     hasher: FixedState,
@@ -33,6 +36,7 @@ impl Instruments {
     pub(crate) fn new(config: &RiskConfig) -> Result<Self, ConfigError> {
         let mut instruments = Self {
             list: Vec::with_capacity(config.instruments.len()),
+            settlements: Vec::new(),
             direct: Vec::new(),
             index: HashTable::new(),
             hasher: FixedState::default(),
@@ -46,10 +50,20 @@ impl Instruments {
                     name: entry.id.to_string(),
                 });
             }
+            let settlement = config.asset(&place, &entry.settlement)?;
+            let known = instruments
+                .settlements
+                .iter()
+                .position(|id| *id == settlement);
+            let settlement_slot = known.unwrap_or(instruments.settlements.len());
+            if known.is_none() {
+                instruments.settlements.push(settlement);
+            }
             let instrument = Instrument {
                 id: entry.id,
+                settlement,
+                settlement_slot,
                 base: config.asset(&place, &entry.base)?,
-                settlement: config.asset(&place, &entry.settlement)?,
                 allow_non_positive_price: entry.allow_non_positive_price,
                 name,
             };
@@ -103,6 +117,11 @@ impl Instruments {
 
     pub(crate) fn len(&self) -> usize {
         self.list.len()
+    }
+
+    /// The settlement assets, in the order of first use.
+    pub(crate) fn settlements(&self) -> &[AssetId] {
+        &self.settlements
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Instrument> {

@@ -27,7 +27,53 @@ pub(crate) struct Entry {
     /// The account's orders, oldest first; `next` is the free list's too.
     pub(crate) previous: u32,
     pub(crate) next: u32,
+    /// The configuration under which it was started.
+    pub(crate) version: u32,
+    /// Its owner's orders of its instrument and side, for self-match.
+    pub(crate) book: u32,
+    pub(crate) book_previous: u32,
+    pub(crate) book_next: u32,
     pub(crate) order: Order,
+    pub(crate) hold: Hold,
+}
+
+const _: () = assert!(size_of::<Entry>() <= 320, "target P16 leaves 512");
+
+/// What an order holds and counts; all of it falls to zero while it trades.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hold {
+    /// Of the settlement asset.
+    pub(crate) settlement: i128,
+    /// Of the base asset.
+    pub(crate) base: i128,
+    /// Of the base asset for a buy, of the settlement asset for a sell.
+    pub(crate) incoming: i128,
+    /// Of the account's and the firm's gross credit.
+    pub(crate) credit: i128,
+    /// Of an order by volume: what was not traded.
+    pub(crate) volume: i128,
+    /// At which the hold is released.
+    pub(crate) lock_price: i64,
+    /// Counted into the position's working side.
+    pub(crate) counted: i64,
+    /// Traded so far.
+    pub(crate) filled: i64,
+    /// In the duplicate log, counted from 1; zero is none.
+    pub(crate) duplicate: u64,
+}
+
+impl Hold {
+    pub(crate) const NONE: Self = Self {
+        settlement: 0,
+        base: 0,
+        incoming: 0,
+        credit: 0,
+        volume: 0,
+        lock_price: 0,
+        counted: 0,
+        filled: 0,
+        duplicate: 0,
+    };
 }
 
 const VACANT: Order = Order {
@@ -81,7 +127,12 @@ impl OrderTable {
                 instrument: NONE,
                 previous: NONE,
                 next: NONE,
+                version: 0,
+                book: NONE,
+                book_previous: NONE,
+                book_next: NONE,
                 order: VACANT,
+                hold: Hold::NONE,
             });
             index
         } else {
@@ -96,7 +147,9 @@ impl OrderTable {
         entry.instrument = instrument;
         entry.previous = NONE;
         entry.next = NONE;
+        entry.book = NONE;
         entry.order = *order;
+        entry.hold = Hold::NONE;
         self.live += 1;
         index
     }

@@ -4,12 +4,18 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::ConfigError;
-use super::config::RiskConfig;
+use super::config::{InstrumentRef, RiskConfig};
 use super::instruments::Instruments;
-use super::settings::{RateRule, RateScope, RateSubject, SizeRule};
+use super::policies::pnl::Bounds;
+use super::settings::{
+    CollarRule, CreditRule, CreditScope, FundsMode, FundsRule, OpenOrdersRule, PnlRule, PnlScope,
+    PositionRule, RateRule, RateScope, RateSubject, RepeatedRule, RestrictedRule, Restriction,
+    SizeRule,
+};
+use super::value::MarketPricing;
 use super::window::Rate;
 use crate::limits::RATE_LIMIT_MAX;
-use crate::types::{AccountId, AssetId, GroupId};
+use crate::types::{AccountId, AssetId, GroupId, Side};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SizeLimit {
@@ -17,14 +23,67 @@ pub(crate) struct SizeLimit {
     pub(crate) notional: Option<i128>,
 }
 
-/// What holds for one account.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Collar {
+    instrument: Option<u32>,
+    side: Option<Side>,
+    pub(crate) above_bps: Option<u32>,
+    pub(crate) below_bps: Option<u32>,
+    pub(crate) above: Option<i64>,
+    pub(crate) below: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PositionLimit {
+    instrument: Option<u32>,
+    pub(crate) long: Option<i64>,
+    pub(crate) short: Option<i64>,
+}
+
+/// What holds for one account. Lists are narrowest first: the first entry that
+/// fits holds.
+#[derive(Clone, Debug)]
 pub(crate) struct Profile {
+    pub(crate) funds_mode: FundsMode,
+    pub(crate) pricing: MarketPricing,
+    collars: Vec<Collar>,
+    positions: Vec<PositionLimit>,
+    pub(crate) pnl: Vec<(AssetId, Bounds)>,
+    pub(crate) credit: Vec<(AssetId, i128)>,
+    restricted: Vec<(u32, Restriction)>,
+    pub(crate) open_orders: Option<u32>,
+    pub(crate) repeated: Option<Rate>,
     pub(crate) orders: Option<Rate>,
     pub(crate) cancels: Option<Rate>,
     pub(crate) replaces: Option<Rate>,
     pub(crate) asset_orders: Vec<(AssetId, Rate)>,
     pub(crate) size: Vec<(AssetId, SizeLimit)>,
+}
+
+impl Profile {
+    #[inline]
+    pub(crate) fn collar(&self, instrument: u32, side: Side) -> Option<&Collar> {
+        self.collars.iter().find(|collar| {
+            collar.instrument.is_none_or(|only| only == instrument)
+                && collar.side.is_none_or(|only| only == side)
+        })
+    }
+
+    #[inline]
+    pub(crate) fn position(&self, instrument: u32) -> Option<PositionLimit> {
+        self.positions
+            .iter()
+            .find(|limit| limit.instrument.is_none_or(|only| only == instrument))
+            .copied()
+    }
+
+    #[inline]
+    pub(crate) fn restriction(&self, instrument: u32) -> Restriction {
+        self.restricted
+            .iter()
+            .find(|(only, _)| *only == instrument)
+            .map_or(Restriction::Allow, |(_, mode)| *mode)
+    }
 }
 
 /// One version of the configuration, resolved.
@@ -39,6 +98,16 @@ pub(crate) struct Rules {
     pub(crate) any_size: bool,
     pub(crate) broker_size: SizeLimit,
     pub(crate) asset_size: Vec<(AssetId, SizeLimit)>,
+    pub(crate) broker_pnl: Vec<(AssetId, Bounds)>,
+    pub(crate) firm_credit: Vec<(AssetId, i128)>,
+    pub(crate) any_pnl: bool,
+    /// Of every window that accounts have.
+    pub(crate) longest_window_ns: u64,
+    pub(crate) any_position: bool,
+    pub(crate) any_credit: bool,
+    pub(crate) any_collar: bool,
+    pub(crate) any_restriction: bool,
+    pub(crate) duplicate: Option<(u32, u64)>,
     /// The first is everyone's.
     profiles: Vec<Profile>,
     by_owner: HashMap<(Option<AccountId>, Option<GroupId>), u32>,
@@ -61,7 +130,13 @@ macro_rules! owned {
     )*};
 }
 
-owned!(RateRule);
+owned!(RateRule CollarRule FundsRule PositionRule CreditRule RestrictedRule OpenOrdersRule RepeatedRule);
+
+impl Owned for PnlRule {
+    fn owner(&self) -> (Option<AccountId>, Option<GroupId>) {
+        (self.account, None)
+    }
+}
 
 impl Owned for SizeRule {
     fn owner(&self) -> (Option<AccountId>, Option<GroupId>) {
@@ -75,19 +150,30 @@ fn narrowest<'a, R: Owned>(
     account: Option<AccountId>,
     group: Option<GroupId>,
 ) -> Option<&'a R> {
-    let mut best: Option<(u8, &R)> = None;
-    for rule in rules {
-        let rank = match rule.owner() {
-            (Some(owner), _) if Some(owner) == account => 2,
-            (None, Some(owner)) if Some(owner) == group => 1,
-            (None, None) => 0,
-            _ => continue,
-        };
-        if best.is_none_or(|(found, _)| rank > found) {
-            best = Some((rank, rule));
-        }
-    }
-    best.map(|(_, rule)| rule)
+    ranked(rules, account, group, |_| 0).into_iter().next()
+}
+
+/// The rules that fit, narrowest owner first; of one owner, those that `detail`
+/// finds more of first; of those, as written.
+fn ranked<'a, R: Owned>(
+    rules: impl Iterator<Item = &'a R>,
+    account: Option<AccountId>,
+    group: Option<GroupId>,
+    detail: impl Fn(&R) -> u8,
+) -> Vec<&'a R> {
+    let mut fitting: Vec<(u8, u8, &R)> = rules
+        .filter_map(|rule| {
+            let rank = match rule.owner() {
+                (Some(owner), _) if Some(owner) == account => 0,
+                (None, Some(owner)) if Some(owner) == group => 1,
+                (None, None) => 2,
+                _ => return None,
+            };
+            Some((rank, u8::MAX - detail(rule), rule))
+        })
+        .collect();
+    fitting.sort_by_key(|(rank, detail, _)| (*rank, *detail));
+    fitting.into_iter().map(|(_, _, rule)| rule).collect()
 }
 
 impl Rules {
@@ -108,6 +194,15 @@ impl Rules {
             any_size: !config.order_size.is_empty(),
             broker_size: SizeLimit::default(),
             asset_size: Vec::new(),
+            broker_pnl: Vec::new(),
+            firm_credit: Vec::new(),
+            longest_window_ns: 0,
+            any_pnl: !config.pnl.rules.is_empty(),
+            any_position: !config.position.is_empty(),
+            any_credit: !config.gross_credit.rules.is_empty(),
+            any_collar: !config.collar.is_empty(),
+            any_restriction: !config.restricted.is_empty(),
+            duplicate: None,
             profiles: Vec::new(),
             by_owner: HashMap::new(),
             named_accounts: BTreeSet::new(),
@@ -115,9 +210,24 @@ impl Rules {
         };
         rules.resolve_rates()?;
         rules.resolve_sizes()?;
+        rules.resolve_pnl()?;
+        rules.resolve_credit()?;
+        rules.check_others()?;
+        rules.longest_window_ns = rules.longest_window()?;
         let general = rules.profile(None, None)?;
         rules.profiles.push(general);
         Ok(rules)
+    }
+
+    fn longest_window(&self) -> Result<u64, ConfigError> {
+        let mut longest = 1;
+        for rule in &self.config.rate_limit {
+            longest = longest.max(window("rate_limit", rule.window_ms, rule.window_ns)?);
+        }
+        for rule in &self.config.repeated_execution {
+            longest = longest.max(window("repeated_execution", Some(rule.window_ms), None)?);
+        }
+        Ok(longest)
     }
 
     fn note(
@@ -231,6 +341,196 @@ impl Rules {
         Ok(())
     }
 
+    fn resolve_pnl(&mut self) -> Result<(), ConfigError> {
+        let settings = self.config.pnl.clone();
+        if !settings.unit.is_positive() {
+            return Err(ConfigError::value("pnl.unit", "a unit is above zero"));
+        }
+        let mut seen = BTreeSet::new();
+        for (number, rule) in settings.rules.iter().enumerate() {
+            let place = format!("pnl.rules[{number}]");
+            let asset = self.config.asset(&place, &rule.asset)?;
+            if rule.lower.is_none() && rule.upper.is_none() {
+                return Err(ConfigError::value(
+                    place,
+                    "a rule needs lower, upper or both",
+                ));
+            }
+            if matches!((rule.lower, rule.upper), (Some(lower), Some(upper)) if lower > upper) {
+                return Err(ConfigError::value(place, "lower is not above upper"));
+            }
+            self.note(&place, rule.owner())?;
+            if !seen.insert((rule.scope as u8, rule.account, asset)) {
+                return Err(ConfigError::Twice {
+                    place,
+                    name: "a P&L rule of the same scope, account and asset".into(),
+                });
+            }
+            if rule.scope == PnlScope::Broker {
+                if rule.account.is_some() {
+                    return Err(ConfigError::value(
+                        place,
+                        "the broker's rule has no account",
+                    ));
+                }
+                self.broker_pnl.push((asset, bounds(rule)));
+            }
+        }
+        Ok(())
+    }
+
+    fn resolve_credit(&mut self) -> Result<(), ConfigError> {
+        let settings = self.config.gross_credit.clone();
+        if !settings.unit.is_positive() {
+            return Err(ConfigError::value(
+                "gross_credit.unit",
+                "a unit is above zero",
+            ));
+        }
+        let mut seen = BTreeSet::new();
+        for (number, rule) in settings.rules.iter().enumerate() {
+            let place = format!("gross_credit.rules[{number}]");
+            let asset = self.config.asset(&place, &rule.asset)?;
+            if rule.limit.is_negative() {
+                return Err(ConfigError::value(
+                    place,
+                    "a credit limit is not below zero",
+                ));
+            }
+            self.note(&place, rule.owner())?;
+            if !seen.insert((rule.scope as u8, rule.owner(), asset)) {
+                return Err(ConfigError::Twice {
+                    place,
+                    name: "a credit rule of the same scope, owner and asset".into(),
+                });
+            }
+            if rule.scope == CreditScope::Firm {
+                if rule.owner() != (None, None) {
+                    return Err(ConfigError::value(place, "the firm's rule has no owner"));
+                }
+                let units = rule.limit.raw() / settings.unit.raw();
+                if i64::try_from(units).is_err() {
+                    return Err(ConfigError::value(
+                        "gross_credit.unit",
+                        "the limit takes too many units; use a larger unit",
+                    ));
+                }
+                self.firm_credit.push((asset, rule.limit.raw()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The rules that have nothing broker-wide: whose they are, what they name,
+    /// and that no two say the same.
+    fn check_others(&mut self) -> Result<(), ConfigError> {
+        let config = self.config.clone();
+        let mut seen = BTreeSet::new();
+        let mut once = |place: &str, key: String| {
+            if seen.insert(format!(
+                "{}: {key}",
+                place.split('[').next().unwrap_or(place)
+            )) {
+                Ok(())
+            } else {
+                Err(ConfigError::Twice {
+                    place: place.to_owned(),
+                    name: "a rule of the same owner and scope".into(),
+                })
+            }
+        };
+        for (number, rule) in config.collar.iter().enumerate() {
+            let place = format!("collar[{number}]");
+            self.note(&place, rule.owner())?;
+            let instrument = self.instrument(&place, rule.instrument.as_ref())?;
+            once(
+                &place,
+                format!("{:?} {instrument:?} {:?}", rule.owner(), rule.side),
+            )?;
+            let bounds = [rule.above, rule.below];
+            if bounds.iter().flatten().any(|price| price.is_negative()) {
+                return Err(ConfigError::value(place, "a distance is not below zero"));
+            }
+        }
+        for (number, rule) in config.position.iter().enumerate() {
+            let place = format!("position[{number}]");
+            self.note(&place, rule.owner())?;
+            let instrument = self.instrument(&place, rule.instrument.as_ref())?;
+            once(&place, format!("{:?} {instrument:?}", rule.owner()))?;
+            let bounds = [rule.long, rule.short];
+            if bounds.iter().flatten().any(|most| most.is_negative()) {
+                return Err(ConfigError::value(
+                    place,
+                    "long and short are both written as positive numbers",
+                ));
+            }
+        }
+        for (number, rule) in config.restricted.iter().enumerate() {
+            let place = format!("restricted[{number}]");
+            self.note(&place, rule.owner())?;
+            let instrument = self.instruments.named(&place, &rule.instrument)?;
+            once(&place, format!("{:?} {instrument}", rule.owner()))?;
+        }
+        for (number, rule) in config.open_orders.iter().enumerate() {
+            let place = format!("open_orders[{number}]");
+            self.note(&place, rule.owner())?;
+            once(&place, format!("{:?}", rule.owner()))?;
+        }
+        for (number, rule) in config.repeated_execution.iter().enumerate() {
+            let place = format!("repeated_execution[{number}]");
+            self.note(&place, rule.owner())?;
+            once(&place, format!("{:?}", rule.owner()))?;
+            window(&place, Some(rule.window_ms), None)?;
+            if rule.fills > RATE_LIMIT_MAX {
+                return Err(ConfigError::value(
+                    place,
+                    format!("fills is {RATE_LIMIT_MAX} at most"),
+                ));
+            }
+        }
+        for (number, rule) in config.spot_funds.rules.iter().enumerate() {
+            let place = format!("spot_funds.rules[{number}]");
+            self.note(&place, rule.owner())?;
+            once(&place, format!("{:?}", rule.owner()))?;
+        }
+        let slippages = config
+            .spot_funds
+            .rules
+            .iter()
+            .filter_map(|rule| rule.slippage_bps);
+        if slippages
+            .chain([config.spot_funds.slippage_bps])
+            .any(|bps| bps > BASIS_POINTS)
+        {
+            return Err(ConfigError::value(
+                "spot_funds",
+                "slippage_bps is 10000 at most",
+            ));
+        }
+        if let Some(duplicate) = config.duplicate {
+            let window_ns = window("duplicate", Some(duplicate.window_ms), None)?;
+            self.duplicate = Some((duplicate.repeats, window_ns));
+        }
+        for (place, asset) in config
+            .group_currency
+            .values()
+            .map(|asset| ("group_currency", asset))
+            .chain(config.currency.iter().map(|asset| ("currency", asset)))
+        {
+            config.asset(place, asset)?;
+        }
+        Ok(())
+    }
+
+    fn instrument(
+        &self,
+        place: &str,
+        name: Option<&InstrumentRef>,
+    ) -> Result<Option<u32>, ConfigError> {
+        name.map(|name| self.instruments.named(place, name))
+            .transpose()
+    }
+
     /// The number of the settings that hold for an account of a group.
     pub(crate) fn profile_of(&mut self, account: AccountId, group: Option<GroupId>) -> u32 {
         let account = Some(account).filter(|id| self.named_accounts.contains(id));
@@ -254,6 +554,18 @@ impl Rules {
     #[inline]
     pub(crate) fn profile_at(&self, number: u32) -> &Profile {
         &self.profiles[number as usize]
+    }
+
+    /// Whether a policy counts positions.
+    #[inline]
+    pub(crate) const fn counts_positions(&self) -> bool {
+        self.any_position || self.any_credit || self.any_restriction
+    }
+
+    /// Whether a policy looks at what an order is worth.
+    #[inline]
+    pub(crate) const fn values_orders(&self) -> bool {
+        self.config.spot_funds.enabled || self.any_collar || self.counts_positions()
     }
 
     /// Whether a rule names the account.
@@ -280,11 +592,61 @@ impl Rules {
             .transpose()
         };
         let mut profile = Profile {
+            funds_mode: config.spot_funds.mode,
+            pricing: MarketPricing {
+                pricing: config.spot_funds.pricing,
+                slippage_bps: config.spot_funds.slippage_bps,
+            },
+            collars: self.collars(account, group)?,
+            positions: self.positions(account, group)?,
+            pnl: Vec::new(),
+            credit: Vec::new(),
+            restricted: Vec::new(),
+            open_orders: narrowest(config.open_orders.iter(), account, group)
+                .map(|rule| rule.limit),
+            repeated: None,
+            asset_orders: Vec::new(),
+            size: Vec::new(),
             orders: account_rate(RateSubject::Order)?,
             cancels: account_rate(RateSubject::Cancel)?,
             replaces: account_rate(RateSubject::Replace)?,
-            ..Profile::default()
         };
+        for rule in ranked(config.spot_funds.rules.iter(), account, group, |_| 0)
+            .iter()
+            .rev()
+        {
+            profile.funds_mode = rule.mode.unwrap_or(profile.funds_mode);
+            profile.pricing.slippage_bps =
+                rule.slippage_bps.unwrap_or(profile.pricing.slippage_bps);
+        }
+        let pnl = config
+            .pnl
+            .rules
+            .iter()
+            .filter(|rule| rule.scope == PnlScope::Account);
+        for rule in ranked(pnl, account, group, |_| 0) {
+            let asset = config.asset("pnl", &rule.asset)?;
+            profile.pnl.push((asset, bounds(rule)));
+        }
+        let credit = config
+            .gross_credit
+            .rules
+            .iter()
+            .filter(|rule| rule.scope == CreditScope::Account);
+        for rule in ranked(credit, account, group, |_| 0) {
+            let asset = config.asset("gross_credit", &rule.asset)?;
+            profile.credit.push((asset, rule.limit.raw()));
+        }
+        for rule in ranked(config.restricted.iter(), account, group, |_| 0) {
+            let instrument = self.instruments.named("restricted", &rule.instrument)?;
+            profile.restricted.push((instrument, rule.mode));
+        }
+        if let Some(rule) = narrowest(config.repeated_execution.iter(), account, group) {
+            profile.repeated = Some(Rate {
+                count: rule.fills,
+                window_ns: window("repeated_execution", Some(rule.window_ms), None)?,
+            });
+        }
         for rule in &config.rate_limit {
             let (RateScope::AccountAsset, Some(asset)) = (rule.scope, &rule.asset) else {
                 continue;
@@ -324,6 +686,59 @@ impl Rules {
     }
 }
 
+impl Rules {
+    fn collars(
+        &self,
+        account: Option<AccountId>,
+        group: Option<GroupId>,
+    ) -> Result<Vec<Collar>, ConfigError> {
+        let detail = |rule: &CollarRule| {
+            u8::from(rule.instrument.is_some()) * 2 + u8::from(rule.side.is_some())
+        };
+        ranked(self.config.collar.iter(), account, group, detail)
+            .into_iter()
+            .map(|rule| {
+                Ok(Collar {
+                    instrument: self.instrument("collar", rule.instrument.as_ref())?,
+                    side: rule.side,
+                    above_bps: rule.above_bps,
+                    below_bps: rule.below_bps,
+                    above: rule.above.map(|price| price.raw()),
+                    below: rule.below.map(|price| price.raw()),
+                })
+            })
+            .collect()
+    }
+
+    fn positions(
+        &self,
+        account: Option<AccountId>,
+        group: Option<GroupId>,
+    ) -> Result<Vec<PositionLimit>, ConfigError> {
+        let detail = |rule: &PositionRule| u8::from(rule.instrument.is_some());
+        ranked(self.config.position.iter(), account, group, detail)
+            .into_iter()
+            .map(|rule| {
+                Ok(PositionLimit {
+                    instrument: self.instrument("position", rule.instrument.as_ref())?,
+                    long: rule.long.map(|most| most.raw()),
+                    short: rule.short.map(|most| most.raw()),
+                })
+            })
+            .collect()
+    }
+}
+
+/// All of a price.
+const BASIS_POINTS: u32 = 10_000;
+
+fn bounds(rule: &PnlRule) -> Bounds {
+    Bounds {
+        lower: rule.lower.map(|bound| bound.raw()),
+        upper: rule.upper.map(|bound| bound.raw()),
+    }
+}
+
 fn size(rule: &SizeRule) -> SizeLimit {
     SizeLimit {
         quantity: rule.max_quantity.map(|max| max.raw()),
@@ -332,21 +747,7 @@ fn size(rule: &SizeRule) -> SizeLimit {
 }
 
 fn rate(place: &str, rule: &RateRule) -> Result<Rate, ConfigError> {
-    let window_ns = match (rule.window_ms, rule.window_ns) {
-        (Some(ms), None) => ms.checked_mul(1_000_000),
-        (None, Some(ns)) => Some(ns),
-        _ => {
-            return Err(ConfigError::value(
-                place,
-                "exactly one of window_ms and window_ns is needed",
-            ));
-        }
-    };
-    let window_ns = window_ns
-        .filter(|ns| (1..=u64::MAX >> 2).contains(ns))
-        .ok_or_else(|| {
-            ConfigError::value(place, "a window is 1 ns at least and 146 years at most")
-        })?;
+    let window_ns = window(place, rule.window_ms, rule.window_ns)?;
     if rule.limit > RATE_LIMIT_MAX {
         return Err(ConfigError::value(
             place,
@@ -357,6 +758,22 @@ fn rate(place: &str, rule: &RateRule) -> Result<Rate, ConfigError> {
         count: rule.limit,
         window_ns,
     })
+}
+
+fn window(place: &str, ms: Option<u64>, ns: Option<u64>) -> Result<u64, ConfigError> {
+    let window_ns = match (ms, ns) {
+        (Some(ms), None) => ms.checked_mul(1_000_000),
+        (None, Some(ns)) => Some(ns),
+        _ => {
+            return Err(ConfigError::value(
+                place,
+                "exactly one of window_ms and window_ns is needed",
+            ));
+        }
+    };
+    window_ns
+        .filter(|ns| (1..=u64::MAX >> 2).contains(ns))
+        .ok_or_else(|| ConfigError::value(place, "a window is 1 ns at least and 146 years at most"))
 }
 
 /// The value of an asset in a short list.

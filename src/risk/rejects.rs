@@ -71,7 +71,8 @@ impl PolicyId {
 pub struct Reject {
     /// Why.
     pub code: RejectCode,
-    /// A custom policy's own number; zero from built-in policies.
+    /// A custom policy's own number; of the P&L policy, 1 for the broker's sum;
+    /// else zero.
     pub detail: u16,
     /// Who says so.
     pub policy: PolicyId,

@@ -2,16 +2,21 @@
 //! new one taken in one step, or everything stays as it was.
 
 use super::engine::RiskEngine;
-use super::order_table::Status;
-use super::rejects::Rejects;
+use super::exposure::Prepared;
+use super::order_table::{Entry, Status};
+use super::policies::spot_funds::{Need, need};
+use super::rejects::{PolicyId, Rejects};
 use super::token::{ReservationToken, TokenError};
 use crate::time::Nanos;
-use crate::types::{Order, RejectCode, RejectScope};
+use crate::types::{Order, Quantity, RejectCode, RejectScope};
 
 impl RiskEngine {
     /// Swaps the hold of a working order for that of `order`, whose quantity is
     /// the new total, fills included. Counts as a replace, not as an order
-    /// (K14).
+    /// (K14). Account, instrument, side, and being by quantity stay.
+    ///
+    /// The new hold takes the old one's place at once; what trades at the old
+    /// terms while the venue has not yet changed them is booked all the same.
     ///
     /// # Errors
     /// `UnknownOrder` for a token that names no working order, else every
@@ -23,13 +28,42 @@ impl RiskEngine {
         now: Nanos,
     ) -> Result<(), Rejects> {
         self.settle_dropped();
+        let one = |code| Rejects::one(code, RejectScope::Order);
         let entry = match self.entry(token) {
             Ok(entry) if entry.status == Status::Working => *entry,
-            _ => return Err(Rejects::one(RejectCode::UnknownOrder, RejectScope::Order)),
+            _ => return Err(one(RejectCode::UnknownOrder)),
         };
         self.allow_replace(entry.account, now)?;
-        self.orders.get_mut(token.index).order = *order;
-        Ok(())
+        self.blocked(entry.account)?;
+        if order.account != entry.order.account
+            || order.instrument != entry.order.instrument
+            || order.side != entry.order.side
+        {
+            return Err(one(RejectCode::InvalidFieldValue));
+        }
+        if order.volume.is_some() || entry.order.quantity.is_none() {
+            return Err(one(RejectCode::UnsupportedOrderAttribute));
+        }
+        let leaves = order
+            .quantity
+            .map(|quantity| quantity.raw() > entry.hold.filled);
+        if leaves == Some(false) {
+            return Err(one(RejectCode::InvalidFieldValue));
+        }
+        let scene = self.scene(order, entry.account, now);
+        let mut rejects = self.judge_uncounted(&scene);
+        if rejects.is_empty() {
+            let prepared = self.judge(&scene, Some((token.index, Some(&entry))), &mut rejects);
+            let old = entry.hold.credit;
+            if rejects.is_empty() && !self.take_credit(&scene, prepared.credit - old) {
+                rejects.add(PolicyId::CREDIT, RejectCode::CreditLimitExceeded);
+            }
+            if rejects.is_empty() {
+                self.swap_hold(token.index, &scene, &prepared, &entry);
+                return Ok(());
+            }
+        }
+        Err(self.refused(&scene, rejects))
     }
 
     /// Puts back the terms and the hold that a working order had before a
@@ -43,15 +77,67 @@ impl RiskEngine {
         &mut self,
         token: ReservationToken,
         before: &Order,
-        _now: Nanos,
+        now: Nanos,
     ) -> Result<(), TokenError> {
         self.settle_dropped();
-        match self.entry(token)?.status {
-            Status::Working => {
-                self.orders.get_mut(token.index).order = *before;
-                Ok(())
-            }
-            _ => Err(TokenError::NotCommitted),
+        let entry = *self.entry(token)?;
+        if entry.status != Status::Working {
+            return Err(TokenError::NotCommitted);
         }
+        self.release_hold(token.index);
+        self.orders.get_mut(token.index).order = *before;
+        let scene = self.scene(before, entry.account, now);
+        let left = before.quantity.map_or(0, |quantity| {
+            quantity.raw().saturating_sub(entry.hold.filled).max(0)
+        });
+        let Ok(mut value) = self.worth(&scene, entry.instrument) else {
+            // No quote any more: what trades is booked at its own price.
+            return Ok(());
+        };
+        (value.quantity_up, value.quantity_down) = (left, left);
+        value.notional = value.lock_price.notional(Quantity::from_raw(left)).raw();
+        let mut needed = if self.rules.config.spot_funds.enabled {
+            need(before.side, false, &value)
+        } else {
+            Need::default()
+        };
+        if !self.fits(entry.account, entry.instrument, before.side, &needed) {
+            needed = Need::default();
+            self.latch(entry.account, RejectCode::KillSwitchArmed);
+        }
+        let credit = if entry.hold.credit != 0 {
+            value.notional.saturating_abs()
+        } else {
+            0
+        };
+        self.follow_credit(entry.account, entry.instrument, credit);
+        let prepared = Prepared {
+            value: Some(value),
+            need: needed,
+            credit,
+            first: false,
+        };
+        self.take_hold(token.index, &scene, &prepared);
+        self.orders.get_mut(token.index).hold.filled = entry.hold.filled;
+        Ok(())
+    }
+
+    /// The firm's credit was moved from the old hold to the new one before.
+    fn swap_hold(
+        &mut self,
+        index: u32,
+        scene: &super::admission::Scene<'_>,
+        prepared: &Prepared,
+        old: &Entry,
+    ) {
+        if old.hold.credit != 0 {
+            let (_, settlement) = self.assets_of(old.instrument);
+            self.meters.of(old.account, settlement).credit -= old.hold.credit;
+            self.orders.get_mut(index).hold.credit = 0;
+        }
+        self.release_hold(index);
+        self.orders.get_mut(index).order = *scene.order;
+        self.take_hold(index, scene, prepared);
+        self.orders.get_mut(index).hold.filled = old.hold.filled;
     }
 }

@@ -11,6 +11,7 @@ use crossbeam_utils::CachePadded;
 use super::ConfigError;
 use super::config::RiskConfig;
 use super::profile::Rules;
+use super::shared_sum::SharedSum;
 use super::shared_window::SharedWindow;
 use super::sync::{AtomicU32, Ordering};
 use super::window::Rate;
@@ -28,9 +29,15 @@ pub struct SharedLimits {
     halt: CachePadded<AtomicU32>,
 }
 
+/// What is shared of one settlement asset.
 #[derive(Default)]
-struct SharedAsset {
-    orders: OnceLock<SharedWindow>,
+pub(super) struct SharedAsset {
+    pub(super) orders: OnceLock<SharedWindow>,
+    /// Gross credit of the firm, rounded up.
+    pub(super) credit: SharedSum,
+    /// The broker's realized P&L, rounded down, and rounded up.
+    pub(super) pnl_low: SharedSum,
+    pub(super) pnl_high: SharedSum,
 }
 
 impl SharedLimits {
@@ -40,12 +47,8 @@ impl SharedLimits {
     /// The configuration's first fault.
     pub fn new(config: &RiskConfig) -> Result<Self, ConfigError> {
         let rules = Rules::new(config)?;
-        let mut assets: Vec<(AssetId, SharedAsset)> = Vec::new();
-        for instrument in rules.instruments.iter() {
-            if !assets.iter().any(|(id, _)| *id == instrument.settlement) {
-                assets.push((instrument.settlement, SharedAsset::default()));
-            }
-        }
+        let assets = rules.instruments.settlements().iter();
+        let assets = assets.map(|id| (*id, SharedAsset::default())).collect();
         let shared = Self {
             broker_orders: OnceLock::new(),
             broker_cancels: OnceLock::new(),
@@ -63,6 +66,13 @@ impl SharedLimits {
     /// # Errors
     /// A limit is larger than the log that was made for a smaller one.
     pub(super) fn prepare(&self, rules: &Rules) -> Result<(), ConfigError> {
+        let known = self.assets.iter().map(|(id, _)| id);
+        if !known.eq(rules.instruments.settlements()) {
+            return Err(ConfigError::value(
+                "instruments",
+                "the settlement assets are not those that the shards were started with; restart",
+            ));
+        }
         prepare(&self.broker_orders, rules.broker_orders)?;
         prepare(&self.broker_cancels, rules.broker_cancels)?;
         prepare(&self.broker_replaces, rules.broker_replaces)?;
@@ -79,6 +89,11 @@ impl SharedLimits {
             .iter()
             .find(|(id, _)| *id == asset)
             .map(|(_, shared)| shared)
+    }
+
+    /// By the slot of the settlement asset.
+    pub(super) fn slot(&self, slot: usize) -> Option<&SharedAsset> {
+        self.assets.get(slot).map(|(_, shared)| shared)
     }
 
     pub(super) fn broker_orders(&self) -> Option<&SharedWindow> {

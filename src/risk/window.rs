@@ -41,6 +41,7 @@ impl Window {
         end: 0,
     };
 
+    #[cfg(test)]
     pub(crate) const fn is_empty(&self) -> bool {
         self.len == 0
     }
