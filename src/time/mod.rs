@@ -2,6 +2,8 @@
 
 mod clock;
 mod idle;
+mod wheel;
 
 pub use clock::{Clock, Nanos, SimClock, SystemClock, UnixNanos};
 pub use idle::IdleStrategy;
+pub use wheel::{TimerKey, TimerWheel, WheelFull};
