@@ -20,6 +20,7 @@ pub mod limits;
 pub mod orders;
 pub mod risk;
 pub mod shard;
+pub mod steps;
 pub mod telemetry;
 pub mod time;
 pub mod types;

@@ -178,3 +178,71 @@ pub const CONFIG_NAME_MAX: usize = 32;
 
 /// CPU numbers that a configuration may name: those that Linux itself can have.
 pub const CPU_ID_MAX: u16 = 8_191;
+
+/// Bytes of a step's body, of a loop's body, or of the values that one step
+/// passes to the next, that are kept in place; what is larger is boxed. Eight
+/// words hold a few handles, an id and an amount.
+pub const STEP_INLINE_BYTES: usize = 64;
+
+/// Bytes of an error or cancel handler that are kept in place.
+pub const STEP_INLINE_HANDLER_BYTES: usize = 48;
+
+/// Bytes of a future that a pooled block holds; larger ones are boxed.
+pub const STEP_FUTURE_BYTES: usize = 256;
+
+/// Steps that one flow runs in a turn before the others get theirs (rule S17).
+pub const STEP_BURST: u32 = 100;
+
+/// Time, in nanoseconds, after which a burst is cut, at the next reading of the
+/// clock (rule S17).
+pub const STEP_BURST_NANOS: u64 = 1_000_000;
+
+/// Steps between two readings of the clock within a burst (rule S17): at 30 ns a
+/// reading, it costs each step 2 ns.
+pub const STEP_CLOCK_EVERY: u32 = 16;
+
+/// Step frames of one event loop: some 200 MiB, reached only by a runaway.
+pub const STEP_FRAMES_MAX: u32 = 1 << 20;
+
+/// Step instances of one event loop, running or being built.
+pub const STEP_ROOTS_MAX: u32 = 1 << 18;
+
+/// Flows of one event loop: every root, and every child of a parallel step.
+pub const STEP_FLOWS_MAX: u32 = 1 << 19;
+
+/// Callbacks that wait in one event loop, immediate and deferred.
+pub const STEP_TASKS_MAX: u32 = 1 << 16;
+
+/// Time limits and deferred callbacks of one event loop.
+pub const STEP_TIMERS_MAX: u32 = 1 << 20;
+
+/// Values that steps of one event loop allocated for themselves.
+pub const STEP_LOCALS_MAX: u32 = 1 << 20;
+
+/// Futures that steps of one event loop await at once: a bit each to wake by.
+pub const STEP_FUTURES_MAX: u32 = 1 << 14;
+
+/// Completions from other threads that wait for one event loop.
+pub const STEP_INBOX_MAX: usize = 4_096;
+
+/// Keys in the state of one step instance; they are searched one by one.
+pub const STEP_STATE_KEYS_MAX: usize = 64;
+
+/// Flows that wait for one account's lane.
+pub const STEP_LANE_QUEUE_MAX: usize = 4_096;
+
+const _: () = {
+    assert!(STEP_INLINE_BYTES >= STEP_INLINE_HANDLER_BYTES);
+    assert!(
+        STEP_BURST > STEP_CLOCK_EVERY,
+        "a burst reads the clock before its end"
+    );
+    assert!(
+        STEP_FLOWS_MAX >= STEP_ROOTS_MAX && STEP_FRAMES_MAX > STEP_FLOWS_MAX,
+        "every root has a flow, and every flow a frame"
+    );
+    assert!(
+        STEP_TIMERS_MAX >= STEP_TASKS_MAX,
+        "every callback can be deferred"
+    );
+};

@@ -1,0 +1,583 @@
+//! How a flow runs: step after step, until it waits, ends, gives way, or has
+//! had its burst (rule S17).
+//!
+//! No table is borrowed while code of the user runs, drops included.
+
+use std::cell::RefMut;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use super::erased::{Body, ErasedValue, PinnedFuture};
+use super::error::StepError;
+use super::event_loop::{EventLoop, WaitHandle};
+use super::pool::NIL;
+use super::ready::{Ready, Round};
+use super::state::State;
+use super::step::{Call, Step, Verdict};
+use super::sync::{Admission, Entry, OwnerId};
+use super::tables::{Hold, Kind, Pending, Phase, Status, Tables, Work};
+use super::values::Passed;
+use crate::limits::{STEP_BURST, STEP_BURST_NANOS, STEP_CLOCK_EVERY};
+
+/// What one move of a flow came to.
+enum Pace {
+    /// A step ran.
+    Ran,
+    /// Nothing of the user's ran; go on.
+    Moved,
+    /// The flow gives way.
+    Yielded,
+    /// The flow waits or is over.
+    Stopped,
+}
+
+/// The flow that runs: fixed for a burst.
+struct Running<'a> {
+    flow: u32,
+    instance: u32,
+    state: &'a State,
+}
+
+impl EventLoop {
+    /// Runs a flow's burst, and returns how many steps it took.
+    pub(super) fn run_flow(&self, flow: u32, budget: usize) -> usize {
+        let (instance, state) = {
+            let mut tables = self.tables();
+            let (round, now) = (tables.round, tables.now);
+            let index = tables.flows[flow].instance;
+            let instance = &mut tables.instances[index];
+            if instance.round != round {
+                instance.round = round;
+                instance.steps = 0;
+                instance.burst_began = now;
+            }
+            if instance.steps >= STEP_BURST {
+                // Another flow of the instance had its burst: this one is first
+                // in the next round, before the one that was cut.
+                tables.enqueue(flow, Round::Next);
+                return 0;
+            }
+            instance.running = true;
+            let state = Rc::clone(&instance.state);
+            tables.current = flow;
+            (index, state)
+        };
+        let running = Running {
+            flow,
+            instance,
+            state: &state,
+        };
+        let mut taken = 0;
+        loop {
+            match self.advance(&running) {
+                Pace::Moved => {}
+                Pace::Stopped => break,
+                Pace::Yielded => {
+                    taken += 1;
+                    self.tables().enqueue(flow, Round::Next);
+                    break;
+                }
+                Pace::Ran => {
+                    taken += 1;
+                    if self.burst_is_over(&running, taken >= budget) {
+                        break;
+                    }
+                }
+            }
+        }
+        drop(state);
+        self.tables().current = NIL;
+        self.leave_instance(instance);
+        taken
+    }
+
+    /// Counts a step, and puts the flow back into the queue if it must stop.
+    fn burst_is_over(&self, running: &Running<'_>, out_of_budget: bool) -> bool {
+        let mut tables = self.tables();
+        let instance = &mut tables.instances[running.instance];
+        instance.steps += 1;
+        if instance.steps.is_multiple_of(STEP_CLOCK_EVERY) {
+            let began = instance.burst_began;
+            let now = self.now();
+            tables.now = now;
+            if now.since(began) >= STEP_BURST_NANOS {
+                // Its other flows have had their time, too.
+                tables.instances[running.instance].steps = STEP_BURST;
+            }
+        }
+        if tables.instances[running.instance].steps >= STEP_BURST {
+            tables.enqueue(running.flow, Round::Cut);
+            return true;
+        }
+        if out_of_budget && tables.flows[running.flow].ready == NIL {
+            // The round goes on with it in the next turn.
+            let node = tables
+                .ready
+                .push_front(Round::This, Ready::Flow(running.flow));
+            tables.flows[running.flow].ready = node;
+        }
+        out_of_budget
+    }
+
+    /// The flow's next move.
+    fn advance(&self, running: &Running<'_>) -> Pace {
+        let flow = running.flow;
+        let mut tables = self.tables();
+        loop {
+            if tables.instances[running.instance].cancel_requested {
+                return Pace::Stopped;
+            }
+            let top = tables.flows[flow].top;
+            if top == NIL {
+                drop(tables);
+                self.finish(flow);
+                return Pace::Stopped;
+            }
+            if let Some(Pending { error, noted }) = tables.flows[flow].pending.take() {
+                drop(tables);
+                self.raise(flow, error, noted);
+                return Pace::Moved;
+            }
+            match tables.frames[top].status {
+                Status::Waiting => return Pace::Stopped,
+                Status::Fresh => return self.begin(tables, running, top),
+                Status::Completed => {
+                    if let Err(pace) = self.pop(&mut tables, flow, top) {
+                        drop(tables);
+                        self.end_top(flow, top);
+                        return pace;
+                    }
+                }
+                Status::Active => {
+                    if let Some(child) = tables.detach_first(top) {
+                        tables.frames[child].flow = flow;
+                        tables.flows[flow].top = child;
+                        return self.begin(tables, running, child);
+                    }
+                    match tables.frames[top].kind {
+                        Kind::Loop => return self.iterate(tables, running, top),
+                        Kind::Parallel if tables.first_child(top) != NIL => return Pace::Stopped,
+                        Kind::Plain | Kind::Parallel => {
+                            if let Err(pace) = self.pop(&mut tables, flow, top) {
+                                drop(tables);
+                                self.end_top(flow, top);
+                                return pace;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends a frame that has nothing to drop; otherwise says so.
+    #[inline]
+    fn pop(&self, tables: &mut Tables, flow: u32, top: u32) -> Result<(), Pace> {
+        let frame = &tables.frames[top];
+        if frame.extra != NIL || frame.on_error.is_some() {
+            return Err(Pace::Moved);
+        }
+        tables.flows[flow].top = frame.parent;
+        tables.frames.give(top);
+        Ok(())
+    }
+
+    /// Takes up the work of a frame.
+    fn begin(&self, mut tables: RefMut<'_, Tables>, running: &Running<'_>, top: u32) -> Pace {
+        if tables.frames[top].extra != NIL
+            && let Some(sync) = tables.extra(top).and_then(|extra| extra.sync.as_ref())
+            && sync.hold == Hold::Outside
+        {
+            drop(tables);
+            return self.enter(running, top);
+        }
+        let frame = &mut tables.frames[top];
+        frame.status = Status::Active;
+        match std::mem::take(&mut frame.work) {
+            Work::Body(body) => {
+                let passed = tables.flows[running.flow].values.take();
+                drop(tables);
+                self.run_body(running, top, body, passed)
+            }
+            work @ Work::Loop(_) => {
+                frame.work = work;
+                frame.kind = Kind::Loop;
+                Pace::Moved
+            }
+            Work::Future { future, slot } => self.poll(tables, running, top, future, slot),
+            Work::Relinquish => {
+                drop(tables);
+                self.end_top(running.flow, top);
+                Pace::Yielded
+            }
+            Work::Pass(value) => {
+                let old = tables.flows[running.flow].values.replace(value);
+                drop(tables);
+                self.discard(old);
+                self.end_top(running.flow, top);
+                Pace::Ran
+            }
+            Work::None if tables.frames[top].kind == Kind::Parallel => {
+                self.fan_out(tables, running, top)
+            }
+            Work::None => Pace::Moved,
+        }
+    }
+
+    fn run_body(&self, running: &Running<'_>, top: u32, body: Body, passed: Passed) -> Pace {
+        let mut step = Step::new(self, running.state, running.flow, top, Call::Body);
+        let result = catch_unwind(AssertUnwindSafe(|| body.call(&mut step, passed)));
+        let verdict = step.verdict(result);
+        self.settle(running, top, verdict)
+    }
+
+    /// Draws the conclusion from what a body did.
+    fn settle(&self, running: &Running<'_>, top: u32, verdict: Verdict) -> Pace {
+        match verdict {
+            Verdict::Done => {
+                let mut tables = self.tables();
+                if self.pop(&mut tables, running.flow, top).is_err() {
+                    drop(tables);
+                    self.end_top(running.flow, top);
+                }
+            }
+            Verdict::SubSteps => {}
+            Verdict::Waits => {
+                let mut tables = self.tables();
+                // Completed or failed from outside while its body ran.
+                let over = tables.frames[top].status == Status::Completed
+                    || tables.flows[running.flow].pending.is_some();
+                if !over {
+                    tables.frames[top].status = Status::Waiting;
+                }
+            }
+            Verdict::Failed(error) => {
+                let cancelled = {
+                    let mut tables = self.tables();
+                    // The body's own error is told, not what came on top of it.
+                    tables.flows[running.flow].pending = None;
+                    tables.instances[running.instance].cancel_requested
+                };
+                if !cancelled {
+                    self.raise(running.flow, error, false);
+                }
+            }
+        }
+        Pace::Ran
+    }
+
+    /// Runs a loop's next iteration, in a frame of its own.
+    fn iterate(&self, mut tables: RefMut<'_, Tables>, running: &Running<'_>, top: u32) -> Pace {
+        let unused = tables.flows[running.flow].values.take();
+        let Some(frame) = tables.new_frame(running.flow, top) else {
+            let max = tables.frames.max();
+            drop(tables);
+            self.discard(unused);
+            self.raise(running.flow, no_room("steps", max), false);
+            return Pace::Ran;
+        };
+        tables.frames[frame].status = Status::Active;
+        tables.flows[running.flow].top = frame;
+        let Work::Loop(mut body) = std::mem::take(&mut tables.frames[top].work) else {
+            unreachable!("a loop keeps its body between iterations")
+        };
+        drop(tables);
+        if unused.is_some() {
+            self.discard(unused);
+        }
+        let mut step = Step::new(self, running.state, running.flow, frame, Call::Body);
+        let result = catch_unwind(AssertUnwindSafe(|| body.call(&mut step)));
+        self.tables().frames[top].work = Work::Loop(body);
+        let result = match result {
+            Ok(None) => {
+                self.end_top(running.flow, frame);
+                self.end_top(running.flow, top);
+                return Pace::Ran;
+            }
+            Ok(Some(result)) => Ok(result),
+            Err(panic) => Err(panic),
+        };
+        let verdict = step.verdict(result);
+        self.settle(running, frame, verdict)
+    }
+
+    /// Starts the children of a parallel step, in order.
+    fn fan_out(&self, mut tables: RefMut<'_, Tables>, running: &Running<'_>, top: u32) -> Pace {
+        let unused = tables.flows[running.flow].values.take();
+        let mut failed = None;
+        while let Some(child) = tables.detach_first(top) {
+            tables.frames[child].parent = NIL;
+            let Some(flow) = tables.new_flow(running.instance, child, top) else {
+                let max = tables.flows.max();
+                // Back among the sub-steps, which unwinding drops.
+                tables.frames[child].parent = top;
+                tables.frames[child].next = tables.frames[top].first;
+                tables.frames[top].first = child;
+                failed = Some(no_room("flows", max));
+                break;
+            };
+            tables.frames[child].flow = flow;
+            tables.link_child(top, flow);
+            tables.enqueue(flow, Round::Next);
+        }
+        drop(tables);
+        self.discard(unused);
+        if let Some(error) = failed {
+            self.raise(running.flow, error, false);
+        }
+        Pace::Ran
+    }
+
+    /// Asks the synchronizer of a frame to let it in.
+    fn enter(&self, running: &Running<'_>, top: u32) -> Pace {
+        let Some((object, entry)) = self.ask(running.flow, top) else {
+            return Pace::Moved;
+        };
+        let answer = catch_unwind(AssertUnwindSafe(|| object.enter(self, entry)))
+            .unwrap_or_else(|panic| Err(StepError::panicked(&*panic)));
+        if let Err(error) = self.answer(top, answer) {
+            self.raise(running.flow, error, false);
+        }
+        Pace::Moved
+    }
+
+    /// Notes that a frame asks its synchronizer, and returns both.
+    pub(super) fn ask(&self, flow: u32, frame: u32) -> Option<(super::sync::SyncRef, Entry)> {
+        let mut tables = self.tables();
+        let id = tables.mint();
+        let root = tables.instances[tables.flows[flow].instance].flow;
+        let owner = |flow: u32| OwnerId {
+            flow,
+            id: tables.flows[flow].id,
+        };
+        let entry = Entry {
+            handle: WaitHandle {
+                event_loop: self.core().id,
+                frame,
+                id,
+            },
+            owner: owner(flow),
+            root: owner(root),
+        };
+        tables.frames[frame].status = Status::Waiting;
+        let extra = tables.extra_of(frame);
+        extra.wait_id = id;
+        let sync = extra.sync.as_mut()?;
+        sync.hold = Hold::Waiting;
+        sync.entry = Some(entry);
+        Some((sync.object.clone(), entry))
+    }
+
+    /// Notes what a synchronizer answered.
+    pub(super) fn answer(
+        &self,
+        frame: u32,
+        answer: Result<Admission, StepError>,
+    ) -> Result<(), StepError> {
+        let mut tables = self.tables();
+        let (hold, status) = match answer {
+            Ok(Admission::Queued) => return Ok(()),
+            Ok(Admission::Entered) => (Hold::Inside, Status::Fresh),
+            Err(_) => (Hold::Outside, Status::Active),
+        };
+        tables.frames[frame].status = status;
+        let extra = tables.extra_of(frame);
+        extra.wait_id = 0;
+        if let Some(sync) = &mut extra.sync {
+            sync.hold = hold;
+        }
+        answer.map(|_| ())
+    }
+
+    /// Lets a queued step in; for synchronizers. Nothing happens if its step
+    /// is over: it has left, or leaves.
+    pub fn admit(&self, entry: Entry) {
+        self.resolve(entry, Ok(Admission::Entered));
+    }
+
+    /// Fails a queued step; for synchronizers. The entry does not leave any more.
+    pub fn reject(&self, entry: Entry, error: StepError) {
+        self.resolve(entry, Err(error));
+    }
+
+    fn resolve(&self, entry: Entry, answer: Result<Admission, StepError>) {
+        let frame = entry.handle.frame;
+        {
+            let tables = self.tables();
+            let waits = entry.handle.event_loop == self.core().id
+                && frame < tables.frames.len()
+                && tables
+                    .extra(frame)
+                    .is_some_and(|extra| extra.wait_id == entry.handle.id && extra.sync.is_some());
+            if !waits {
+                return;
+            }
+        }
+        let answered = self.answer(frame, answer);
+        let mut tables = self.tables();
+        let flow = tables.frames[frame].flow;
+        if let Err(error) = answered {
+            tables.flows[flow].pending = Some(Pending {
+                error,
+                noted: false,
+            });
+        }
+        tables.schedule(flow);
+    }
+
+    /// The flows that wait for this one to end, from its parent outwards; for
+    /// synchronizers.
+    pub fn ancestors(&self, owner: OwnerId) -> impl Iterator<Item = OwnerId> + '_ {
+        let parent = move |of: OwnerId| {
+            let tables = self.tables();
+            let known = of.flow < tables.flows.len() && tables.flows[of.flow].id == of.id;
+            let frame = if known {
+                tables.flows[of.flow].parent_frame
+            } else {
+                NIL
+            };
+            (frame != NIL).then(|| {
+                let flow = tables.frames[frame].flow;
+                let id = tables.flows[flow].id;
+                OwnerId { flow, id }
+            })
+        };
+        std::iter::successors(parent(owner), move |&owner| parent(owner))
+    }
+
+    /// Polls a future; called with its frame `Active` and its work taken out.
+    fn poll(
+        &self,
+        mut tables: RefMut<'_, Tables>,
+        running: &Running<'_>,
+        top: u32,
+        mut future: PinnedFuture,
+        slot: u32,
+    ) -> Pace {
+        let unused = tables.flows[running.flow].values.take();
+        let place = &mut tables.futures[slot];
+        (place.flow, place.frame) = (running.flow, top);
+        let waker = place.waker.clone();
+        drop(tables);
+        self.discard(unused);
+        let waker = waker.unwrap_or_else(|| std::task::Waker::noop().clone());
+        let mut context = Context::from_waker(&waker);
+        let result = catch_unwind(AssertUnwindSafe(|| future.poll(&mut context)))
+            .unwrap_or_else(|panic| Poll::Ready(Err(StepError::panicked(&*panic))));
+        match result {
+            Poll::Pending => {
+                let mut tables = self.tables();
+                let frame = &mut tables.frames[top];
+                frame.work = Work::Future { future, slot };
+                frame.status = Status::Waiting;
+            }
+            Poll::Ready(Ok(values)) => {
+                self.end_future(future, slot);
+                self.tables().flows[running.flow].values = values;
+                self.end_top(running.flow, top);
+            }
+            Poll::Ready(Err(error)) => {
+                self.end_future(future, slot);
+                self.raise(running.flow, error, false);
+            }
+        }
+        Pace::Ran
+    }
+
+    /// Drops a future, and frees its slot.
+    pub(super) fn end_future(&self, future: PinnedFuture, slot: u32) {
+        let block = self.guard(|| future.clear());
+        let mut tables = self.tables();
+        let place = &mut tables.futures[slot];
+        (place.block, place.frame) = (block, NIL);
+        tables.futures.give(slot);
+    }
+
+    /// What a root's flow, or a child's, came to.
+    fn finish(&self, flow: u32) {
+        let (instance, parent, values, failed) = {
+            let mut tables = self.tables();
+            tables.unschedule(flow);
+            let place = &mut tables.flows[flow];
+            let (parent, values) = (place.parent_frame, place.values.take());
+            let (instance, failed) = (place.instance, place.pending.take());
+            if parent != NIL {
+                tables.unlink_child(parent, flow);
+            } else {
+                tables.instances[instance].phase = Phase::Ended;
+            }
+            tables.flows[flow].id = 0;
+            tables.flows.give(flow);
+            (
+                instance,
+                parent,
+                values,
+                failed.map(|pending| pending.error),
+            )
+        };
+        if parent == NIL {
+            self.end_instance(instance, failed.map_or(Ok(values), Err));
+        } else {
+            self.child_ended(parent, values, failed);
+        }
+    }
+
+    /// Hands a child's outcome to its parallel step.
+    fn child_ended(&self, frame: u32, values: Option<ErasedValue>, failed: Option<StepError>) {
+        let (error, noted) = match failed {
+            Some(error) => (error, true),
+            None if values.is_some() => {
+                self.discard(values);
+                let error = StepError::internal("a child of a parallel step ended with values");
+                (error, false)
+            }
+            None => {
+                let mut tables = self.tables();
+                if tables.first_child(frame) == NIL {
+                    let flow = tables.frames[frame].flow;
+                    tables.schedule(flow);
+                }
+                return;
+            }
+        };
+        self.cancel_children(frame);
+        let mut tables = self.tables();
+        let flow = tables.frames[frame].flow;
+        tables.flows[flow].pending = Some(Pending { error, noted });
+        tables.schedule(flow);
+    }
+
+    /// Delivers a root's outcome: to the future that takes it, or, if it is an
+    /// error, to the unhandled-error handler.
+    pub(super) fn end_instance(&self, instance: u32, outcome: Result<Passed, StepError>) {
+        let mut tables = self.tables();
+        let place = &mut tables.instances[instance];
+        if place.awaited {
+            place.outcome = Some(outcome);
+            let waker = place.waker.take();
+            drop(tables);
+            self.guard(|| waker.map(std::task::Waker::wake));
+            return;
+        }
+        let handler = place.unhandled_error.clone();
+        drop(tables);
+        match outcome {
+            Ok(values) => self.discard(values),
+            Err(error) => {
+                if let Some(handler) = handler {
+                    self.guard(|| handler(&error));
+                    self.discard(handler);
+                }
+            }
+        }
+    }
+}
+
+/// The error of a pool that is used up.
+#[cold]
+pub(super) fn no_room(what: &str, max: u32) -> StepError {
+    StepError::internal(format!(
+        "the event loop holds as many {what} as it may: {max}"
+    ))
+}
