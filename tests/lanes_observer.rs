@@ -49,7 +49,7 @@ impl Telling {
 
 impl Hooks for Telling {
     fn on_enqueue(&mut self, key: LaneKey, depth: usize) {
-        assert!(depth <= 4);
+        assert!(depth <= 4_096, "a ring holds no more");
         self.note("enqueue", format!("enqueue {key:?}"));
     }
     fn on_dequeue(&mut self, key: LaneKey, _waited_ns: u64) {

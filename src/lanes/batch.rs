@@ -151,11 +151,14 @@ impl<D: LocalDriver, O: Observer, C: Clock> Batch<'_, D, O, C> {
 
     fn publish(&mut self, shard: usize) {
         let submitter = &mut *self.submitter;
+        submitter
+            .cell
+            .push_batch(u16::try_from(shard).unwrap_or(u16::MAX));
         let staged = &mut submitter.staged[shard].0;
         // At most `BATCH_MAX`.
         let count = staged.len() as u64;
         let gate = &submitter.core.gates[shard];
-        if let Some(first) = gate.tickets(count) {
+        if let Some(first) = gate.tickets.take(count) {
             for (message, ticket) in staged.iter_mut().zip(first..) {
                 message.ticket = ticket;
             }
@@ -165,6 +168,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Batch<'_, D, O, C> {
         debug_assert!(pushed.is_ok());
         staged.clear();
         submitter.cell.accept(count);
+        submitter.cell.enter_batch();
         gate.worker.wake();
     }
 }

@@ -10,8 +10,8 @@ use crate::time::{Clock, SystemClock};
 use crate::types::ShardId;
 
 use super::driver::LocalDriver;
+use super::entry::Phase;
 use super::error::SubmitterError;
-use super::gate::Phase;
 use super::key::LaneKey;
 use super::lane::Lane;
 use super::observer::{NoopObserver, Observer};

@@ -13,7 +13,8 @@ use crate::time::{Clock, Nanos, SystemClock};
 use crate::types::ShardId;
 
 use super::driver::{LocalDriver, Rest};
-use super::gate::{Gate, Phase, Tally};
+use super::entry::Phase;
+use super::gate::{Gate, Tally};
 use super::inbox::Inbox;
 use super::key::LaneKey;
 use super::message::{Content, Message};
@@ -113,7 +114,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
         let now = self.core.clock.now();
         // Before the rings are looked at: what was pushed before the seal is
         // then in sight.
-        let sealed = self.running.gate.is_sealed();
+        let sealed = self.running.gate.admission.is_sealed();
         let taken = if self.running.takes_work() {
             self.take_batch(budget, now)
         } else {
@@ -248,13 +249,16 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
             Rest::AtMost(duration) => u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
             Rest::UntilWoken => u64::MAX,
         };
+        // A driver that takes no work is not woken for it.
+        let takes_work = self.running.takes_work();
         let inbox = &mut self.inbox;
         let gate = &self.running.gate;
-        gate.worker
-            .sleep(nanos, || !inbox.is_at_rest() || gate.is_sealed());
+        gate.worker.sleep(nanos, || {
+            takes_work && !inbox.is_at_rest() || gate.admission.is_sealed()
+        });
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn ignore_order(&mut self) {
         self.inbox.ignore_order = true;
     }
@@ -303,7 +307,9 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
             Content::Command(command) => self.run_command(command, now, counts),
             Content::Task { run, key, slot } => {
                 let call = match &mut self.driver {
-                    Some(driver) if self.gate.phase() != Phase::Hard => Call::Run { driver, now },
+                    Some(driver) if self.gate.admission.phase() != Phase::Hard => {
+                        Call::Run { driver, now }
+                    }
                     _ => Call::Abort,
                 };
                 // SAFETY: the message was made with this entry point for the
@@ -329,7 +335,7 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
             counts.aborted += 1;
             return false;
         };
-        if self.gate.phase() == Phase::Hard {
+        if self.gate.admission.phase() == Phase::Hard {
             counts.aborted += 1;
             if !fenced(|| driver.aborted(command, now)) {
                 self.panicked(None);
@@ -349,7 +355,8 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
     /// aborts, it does not run.
     #[inline]
     fn takes_work(&self) -> bool {
-        self.gate.phase() == Phase::Hard || self.driver.as_ref().is_none_or(LocalDriver::takes_work)
+        self.gate.admission.phase() == Phase::Hard
+            || self.driver.as_ref().is_none_or(LocalDriver::takes_work)
     }
 
     /// The driver's own turn; whether it got anything done.
@@ -398,7 +405,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Drop for Lane<D, O, C> {
         }
         // Only this shard: the others live on.
         let shard = self.running.shard.0;
-        self.running.gate.raise(Phase::Hard);
+        self.running.gate.admission.raise(Phase::Hard);
         self.core.wake_submitters();
         // A submitter leaves a hard-stopped shard at once, unless it is this
         // very thread, inside a batch.

@@ -3,7 +3,8 @@
 //! Every submit made while more than one submitter exists carries a ticket from
 //! its shard's counter, taken after the producer saw room, so tickets are dense:
 //! each one taken is pushed. A message without a ticket (`0`) is older than any
-//! ticket. The worker runs the smallest ticket in sight once nothing smaller can
+//! ticket in another ring, and in sight before that ring is: a registration
+//! waits for it. The worker runs the smallest ticket in sight once nothing smaller can
 //! be in hiding: either it is the very next one and none is outstanding, or a
 //! scan of every ring, begun after the ticket was seen, found nothing smaller.
 //! `docs/ordering.md` has the proof.

@@ -20,6 +20,7 @@ mod builder;
 mod completion;
 mod driver;
 mod engine;
+mod entry;
 mod error;
 mod future;
 mod gate;
@@ -39,6 +40,7 @@ mod slab;
 mod stop;
 mod submitter;
 mod sync;
+mod tickets;
 mod wake;
 
 pub use batch::Batch;

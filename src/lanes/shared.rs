@@ -10,8 +10,9 @@ use crate::limits;
 use crate::time::{Clock, IdleStrategy};
 
 use super::driver::LocalDriver;
+use super::entry::{Phase, SubmitterCell};
 use super::error::SubmitterError;
-use super::gate::{Gate, Phase, RingEnd, SubmitterCell};
+use super::gate::{Gate, RingEnd};
 use super::key::LaneKey;
 use super::message::Message;
 use super::observer::{Observer, ObserverHealth};
@@ -113,6 +114,10 @@ impl<D: LocalDriver, O: Observer, C: Clock> Core<D, O, C> {
         }
         let cell = Arc::new(SubmitterCell::new());
         let slab = SlabOwner::new(self.settings.completion_slots, self.id);
+        for gate in &self.gates {
+            gate.announce();
+        }
+        wait_for_pushes(&registry.cells);
         let mut rings = Vec::with_capacity(self.gates.len());
         for gate in &self.gates {
             let (producer, consumer) = rtrb::RingBuffer::new(self.settings.ring_capacity);
@@ -130,7 +135,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Core<D, O, C> {
     /// Raises every shard's phase and wakes who must see it.
     pub(crate) fn raise(&self, phase: Phase) {
         for gate in &self.gates {
-            gate.raise(phase);
+            gate.admission.raise(phase);
             gate.worker.wake();
         }
         self.wake_submitters();
@@ -182,6 +187,27 @@ impl<D: LocalDriver, O: Observer, C: Clock> Core<D, O, C> {
             counts.panicked += gate.tally.panicked.load(Ordering::Relaxed);
         }
         counts
+    }
+}
+
+/// Waits until every push that may have missed an announcement is over. Pushes
+/// take nanoseconds; a submitter that waits for room, or fills a batch, is not
+/// waited for, because it looks again before it pushes.
+fn wait_for_pushes(cells: &[Arc<SubmitterCell>]) {
+    if cells.is_empty() {
+        return;
+    }
+    // Pairs with the light barrier before a push: a submitter that is not seen
+    // pushing now sees the announcement.
+    super::barrier::heavy();
+    for cell in cells {
+        let Some(push) = cell.pushing() else { continue };
+        let mut idle = IdleStrategy::shared();
+        while !cell.is_over(push) {
+            if !idle.pause() {
+                std::thread::yield_now();
+            }
+        }
     }
 }
 

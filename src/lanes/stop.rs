@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::time::{Clock, IdleStrategy};
 
 use super::driver::LocalDriver;
-use super::gate::Phase;
+use super::entry::Phase;
 use super::observer::Observer;
 use super::reentry;
 use super::shared::Core;

@@ -18,9 +18,9 @@ use crate::time::{Clock, Nanos, SystemClock};
 use super::batch::Staged;
 use super::completion::Generation;
 use super::driver::LocalDriver;
+use super::entry::{Phase, SubmitterCell};
 use super::error::{Failure, LaneError, Refused};
 use super::future::LaneFuture;
-use super::gate::{Phase, SubmitterCell};
 use super::key::LaneKey;
 use super::message::Message;
 use super::observer::{Guarded, Hooks, NoopObserver, Observer, Place};
@@ -345,6 +345,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
         mut there: impl FnMut(&mut Self) -> bool,
         sleep: impl Fn(&Self, Duration),
     ) -> Result<(), LaneError> {
+        self.cell.wait(shard);
         let begun = Instant::now();
         let slow = self.core.settings.slow_submit;
         let mut attempt = 0;
@@ -353,7 +354,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
             if there(self) {
                 break Ok(());
             }
-            if self.core.gate(shard).phase() == Phase::Hard {
+            if self.core.gate(shard).admission.phase() == Phase::Hard {
                 break Err(LaneError::Stopped);
             }
             let now = Instant::now();
@@ -372,6 +373,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
                 sleep(self, left.min(slow));
             }
         };
+        self.cell.resume(shard);
         let waited_ns = nanos(begun.elapsed());
         self.hooks
             .tell(|hooks| hooks.on_queue_full_blocked(key, waited_ns));
@@ -385,7 +387,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
     fn sleep_for_room(&self, shard: u16, class: Class, bound: Duration) {
         let gate = self.core.gate(shard);
         self.cell.room.sleep(nanos(bound), || {
-            self.has_room(shard, class, 0) || gate.phase() == Phase::Hard
+            self.has_room(shard, class, 0) || gate.admission.phase() == Phase::Hard
         });
     }
 
@@ -393,7 +395,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
     #[inline]
     fn push(&mut self, shard: u16, mut message: Message<D>) {
         let gate = &self.core.gates[usize::from(shard)];
-        if let Some(ticket) = gate.tickets(1) {
+        if let Some(ticket) = gate.tickets.take(1) {
             message.ticket = ticket;
         }
         let pushed = self.rings[usize::from(shard)].push(message);

@@ -1,0 +1,32 @@
+//! Every interleaving of the lanes' own protocols, on the very sources that run.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --test loom_lanes`. Each model has a twin
+//! with a planted fault, which must fail: a model that finds nothing proves
+//! nothing.
+
+#![cfg(loom)]
+#![allow(dead_code, unused_imports)]
+
+#[path = "../src/lanes/barrier.rs"]
+mod barrier;
+#[path = "../src/lanes/completion.rs"]
+mod completion;
+#[path = "../src/lanes/entry.rs"]
+mod entry;
+#[path = "../src/lanes/merge.rs"]
+mod merge;
+#[path = "../src/lanes/sync.rs"]
+mod sync;
+#[path = "../src/lanes/tickets.rs"]
+mod tickets;
+#[path = "../src/lanes/wake.rs"]
+mod wake;
+
+#[path = "loom_lanes/completing.rs"]
+mod completing;
+#[path = "loom_lanes/ordering.rs"]
+mod ordering;
+#[path = "loom_lanes/sleeping.rs"]
+mod sleeping;
+#[path = "loom_lanes/stopping.rs"]
+mod stopping;
