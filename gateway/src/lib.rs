@@ -1,7 +1,10 @@
 //! Pitlane's gateway: clients come in over TCP with SBE frames.
 
+pub mod assembly;
+pub mod cli;
 pub mod client;
 pub mod config;
+pub mod demo;
 pub mod flow;
 pub mod server;
 pub mod session;

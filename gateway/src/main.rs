@@ -1,3 +1,7 @@
-//! The `pitlane` command.
+//! The `pitlane` command; see [`pitlane_gateway::cli`].
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    pitlane_gateway::cli::main()
+}

@@ -57,6 +57,15 @@ impl Client {
         }
     }
 
+    /// The next event of those that have been read; `None` where the next call
+    /// would read from the socket.
+    ///
+    /// # Errors
+    /// The gateway sent what cannot be.
+    pub fn buffered_event(&mut self) -> Result<Option<Event>, ClientError> {
+        self.receiver.buffered()
+    }
+
     /// Ends the session cleanly; returns what still came, without keep-alives.
     ///
     /// # Errors

@@ -97,6 +97,7 @@ struct Resting {
 /// The steps of a flow; ends after the first error.
 pub struct FlowPlan<I> {
     rows: I,
+    rows_read: u64,
     orders: HashMap<FlowOrderId, Resting, foldhash::fast::FixedState>,
     expected: ExpectedFills,
     is_open: bool,
@@ -108,11 +109,17 @@ impl<I: Iterator<Item = Result<FlowRow, FlowError>>> FlowPlan<I> {
     pub fn new(rows: I) -> Self {
         Self {
             rows,
+            rows_read: 0,
             orders: HashMap::default(),
             expected: ExpectedFills::default(),
             is_open: false,
             failed: false,
         }
+    }
+
+    /// Rows so far, sent or not.
+    pub const fn rows_read(&self) -> u64 {
+        self.rows_read
     }
 
     /// The fills of the rows so far.
@@ -255,7 +262,9 @@ impl<I: Iterator<Item = Result<FlowRow, FlowError>>> Iterator for FlowPlan<I> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.failed {
-            let step = match self.rows.next()? {
+            let row = self.rows.next()?;
+            self.rows_read += u64::from(row.is_ok());
+            let step = match row {
                 Ok(row) => self.take(&row).map(|action| {
                     action.map(|action| FlowStep {
                         line: row.line,

@@ -27,7 +27,8 @@ pub trait OrderPath {
     fn flush(&mut self);
 
     /// Where this thread runs the shard itself, one turn of it, and whether
-    /// there is more to do at once. Elsewhere nothing, and `false`.
+    /// there is more to do at once. Elsewhere nothing, and `false`. It is also
+    /// called once a tick.
     fn turn(&mut self) -> bool;
 
     /// Gives at most `budget` reports to `sink`, oldest first; how many it gave.

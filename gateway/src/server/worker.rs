@@ -220,9 +220,12 @@ impl<P: OrderPath> Worker<P> {
         }
     }
 
-    /// Looks at every deadline, and publishes the counts.
+    /// Looks at every deadline, publishes the counts, and gives the core a turn:
+    /// where it runs on this thread, its venue and its own deadlines have no
+    /// other way to be looked at while no client speaks.
     pub(super) fn tick(&self) {
-        let now = self.clock.now();
+        let at = self.at();
+        let now = at.now;
         let grace = self.rules.timing.close_grace;
         let inner = &mut *self.inner.borrow_mut();
         for index in 0..inner.seats.len() {
@@ -240,6 +243,7 @@ impl<P: OrderPath> Worker<P> {
                 inner.mark_dirty(index);
             }
         }
+        self.exchange(inner, at);
         inner.wake_dirty(None);
         self.publish(inner);
     }

@@ -1,0 +1,50 @@
+//! Why a gateway does not start.
+
+use pitlane::lanes::{BuildError, SubmitterError};
+use pitlane::orders::NoEntropy;
+use pitlane::orders::venue::sim::SimConfigError;
+use pitlane::risk;
+
+use crate::server::ServerError;
+use crate::session::CredentialError;
+
+/// Why a gateway does not start; nothing is left running.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The risk settings do not fit one another.
+    #[error("risk: {0}")]
+    Risk(#[from] risk::ConfigError),
+    /// The simulated venue cannot be made.
+    #[error("venue: {0}")]
+    Venue(#[from] SimConfigError),
+    /// The shards cannot be started.
+    #[error("engine: {0}")]
+    Engine(#[from] BuildError),
+    /// The I/O threads have no way into the engine.
+    #[error("engine: {0}")]
+    Submitter(#[from] SubmitterError),
+    /// A credential cannot be used.
+    #[error("{0}")]
+    Credential(#[from] CredentialError),
+    /// Order ids cannot be made.
+    #[error("{0}")]
+    Identity(#[from] NoEntropy),
+    /// The I/O threads cannot be started.
+    #[error("{0}")]
+    Server(#[from] ServerError),
+    /// The venue's thread cannot be started.
+    #[error("venue: the system refuses a thread: {0}")]
+    Thread(std::io::Error),
+    /// Inline mode has one thread for everything.
+    #[error(
+        "mode = \"inline\" runs one shard on one I/O thread, but the configuration asks for \
+         {shards} shards and {io_threads} I/O threads; set both to 1, or mode = \"ring\""
+    )]
+    Inline {
+        /// Shards asked for.
+        shards: u16,
+        /// I/O threads asked for.
+        io_threads: u16,
+    },
+}

@@ -1,0 +1,277 @@
+//! A whole gateway in this process: venue, shards, I/O threads, and their end.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pitlane::host::{self, PinOutcome, PinPlan};
+use pitlane::lanes::{AsyncEngine, EngineBuilder, StopError, StopReport};
+use pitlane::limits::COMPLETION_SLOTS;
+use pitlane::orders::RandomIdentity;
+use pitlane::orders::venue::host_venue;
+use pitlane::orders::venue::sim::{SimVenue, VenueControl};
+use pitlane::risk::{RiskEngine, SharedLimits};
+use pitlane::shard::{Admission, ReportBell, ReportReceiver, ReportSender, report_ring};
+use pitlane::types::ShardId;
+
+use super::path::ShardPath;
+use super::shard::{Shard, ShardVenue};
+use super::venue_thread::VenueThread;
+use super::{Layout, StartError, settings};
+use crate::config::Config;
+use crate::server::{IoUsed, Server, ServerHandle, ServerStats, Stopper, Summary};
+
+/// A gateway that runs; dropped, it stops at once.
+pub struct Gateway {
+    // In the order in which they must end: nobody may come in any more, then
+    // the shards finish, then their venue.
+    server: ServerHandle,
+    engine: AsyncEngine<Shard>,
+    _venue_thread: Option<VenueThread>,
+    venue: VenueControl,
+    layout: Layout,
+}
+
+/// What a gateway did, and left, when it stopped.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopped {
+    /// What the I/O threads left.
+    pub summary: Summary,
+    /// What the I/O threads counted.
+    pub stats: ServerStats,
+    /// What the shards were given and did.
+    pub lanes: Result<StopReport, StopError>,
+}
+
+/// What one shard is made of, until its thread takes it.
+struct ShardParts {
+    venue: ShardVenue,
+    identities: RandomIdentity,
+    ports: Vec<ReportSender>,
+}
+
+impl Gateway {
+    /// Starts everything; returns when clients can connect. `others` are
+    /// threads of this process that work beside it, for the layout.
+    ///
+    /// # Errors
+    /// What cannot be had, with the mend; nothing is left running.
+    pub fn start(config: &Config, others: usize) -> Result<Self, StartError> {
+        // Before anything is pinned: a pinned thread sees only its own CPU.
+        let layout = Layout::decide(config, &host::allowed_cpus(), others)?;
+        let risk = Arc::new(settings::risk(config, layout.shards));
+        let shared = Arc::new(SharedLimits::new(&risk)?);
+        // Every fault of the settings is found here, before a thread starts.
+        RiskEngine::with_accounts(&risk, ShardId(0), Arc::clone(&shared), |_| false)?;
+        let credentials = Arc::new(settings::credentials(config)?);
+
+        let venue = SimVenue::new(&settings::venue(config))?;
+        let control = venue.control();
+        let (venues, venue_thread) = place_venue(venue, &layout)?;
+        let (ports, receivers, bells) = report_rings(&layout);
+        let mut parts = Vec::new();
+        for (venue, ports) in venues.into_iter().zip(ports) {
+            let identities = RandomIdentity::from_system()?;
+            parts.push(Some(ShardParts {
+                venue,
+                identities,
+                ports,
+            }));
+        }
+
+        let parts = Mutex::new(parts);
+        let orders_max = config.venue.orders_max;
+        let route = layout.shards;
+        let factory = move |shard: ShardId| {
+            let taken = take(&parts, usize::from(shard.0));
+            let mine = |account| settings::shard_of(account, route) == shard;
+            let engine = RiskEngine::with_accounts(&risk, shard, Arc::clone(&shared), mine);
+            match (taken, engine) {
+                (Some(parts), Ok(engine)) => Admission::new(
+                    shard,
+                    engine,
+                    parts.venue,
+                    parts.identities,
+                    orders_max,
+                    parts.ports,
+                ),
+                // The settings were checked, and each shard is made once; the
+                // engine turns this into an error of its start.
+                _ => std::panic::resume_unwind(Box::new("the shard cannot be made")),
+            }
+        };
+
+        let builder = EngineBuilder::new()
+            .shards(usize::from(layout.shards))
+            .completion_slots(COMPLETION_SLOTS.min(64))
+            .idle(layout.idle)
+            .pin(pin_plan(&config.engine.cpus));
+        let (engine, mut seeds) = if layout.inline {
+            builder.build_inline(factory)?
+        } else {
+            (builder.build(factory)?, Vec::new())
+        };
+
+        let mut ways = Vec::new();
+        for (receivers, bell) in receivers.into_iter().zip(bells) {
+            let way: MakePath = match seeds.pop() {
+                Some(seed) => Box::new(move || ShardPath::inline(seed.build(), receivers, bell)),
+                None => {
+                    let submitter = engine.submitter()?;
+                    Box::new(move || ShardPath::on_rings(submitter, receivers, bell))
+                }
+            };
+            ways.push(Some(way));
+        }
+        let ways = Mutex::new(ways);
+        let io_cpus = pin_plan(&config.gateway.cpus);
+        let allowed = host::allowed_cpus();
+        let make_path = move |thread: usize| {
+            if let Some(target) = io_cpus.cpu_of(thread, &allowed) {
+                // Refused pinning is slower, not wrong.
+                let _: PinOutcome = host::pin_current_thread(target);
+            }
+            match take(&ways, thread) {
+                Some(way) => way(),
+                None => std::panic::resume_unwind(Box::new("the path was taken")),
+            }
+        };
+        let server = Server::start(settings::server(config), credentials, make_path)?;
+        Ok(Self {
+            server,
+            engine,
+            _venue_thread: venue_thread,
+            venue: control,
+            layout,
+        })
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// The reactor of each I/O thread.
+    #[must_use]
+    pub fn io(&self) -> &[IoUsed] {
+        self.server.io()
+    }
+
+    /// Which threads there are.
+    #[must_use]
+    pub const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// What pinning each shard came to.
+    #[must_use]
+    pub fn pins(&self) -> &[PinOutcome] {
+        self.engine.pins()
+    }
+
+    /// To steer the simulated venue's phases.
+    #[must_use]
+    pub fn venue(&self) -> VenueControl {
+        self.venue.clone()
+    }
+
+    /// Counts so far.
+    #[must_use]
+    pub fn stats(&self) -> ServerStats {
+        self.server.stats()
+    }
+
+    /// To stop it from elsewhere.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        self.server.stopper()
+    }
+
+    /// Stops: no new connections and orders; what is in flight may be answered
+    /// for at most `drain`; sessions are told; shards finish.
+    #[must_use]
+    pub fn stop(self, drain: Duration) -> Stopped {
+        let (summary, stats) = self.server.shutdown(drain);
+        let lanes = self.engine.stop_graceful(drain);
+        Stopped {
+            summary,
+            stats,
+            lanes,
+        }
+    }
+}
+
+/// Whether a gateway could be started from this, apart from what the host
+/// has: ports, threads, io_uring.
+///
+/// # Errors
+/// The first part that does not fit the others.
+pub fn check(config: &Config) -> Result<(), StartError> {
+    let layout = Layout::decide(config, &host::allowed_cpus(), 0)?;
+    let risk = settings::risk(config, layout.shards);
+    let shared = Arc::new(SharedLimits::new(&risk)?);
+    RiskEngine::new(&risk, ShardId(0), shared)?;
+    settings::credentials(config)?;
+    SimVenue::new(&settings::venue(config))?;
+    settings::server(config).check()?;
+    Ok(())
+}
+
+type MakePath = Box<dyn FnOnce() -> ShardPath + Send>;
+
+/// The reports' senders by shard, their receivers and bells by I/O thread.
+type ReportRings = (
+    Vec<Vec<ReportSender>>,
+    Vec<Vec<ReportReceiver>>,
+    Vec<ReportBell>,
+);
+
+fn report_rings(layout: &Layout) -> ReportRings {
+    let mut senders: Vec<Vec<ReportSender>> = (0..layout.shards).map(|_| Vec::new()).collect();
+    let mut receivers = Vec::new();
+    let mut bells = Vec::new();
+    for _ in 0..layout.io_threads {
+        let bell = ReportBell::default();
+        let mut of_thread = Vec::new();
+        for of_shard in &mut senders {
+            let (sender, receiver) = report_ring(&bell);
+            of_shard.push(sender);
+            of_thread.push(receiver);
+        }
+        receivers.push(of_thread);
+        bells.push(bell);
+    }
+    (senders, receivers, bells)
+}
+
+/// One shard has the venue to itself; several share it through its host.
+fn place_venue(
+    venue: SimVenue,
+    layout: &Layout,
+) -> Result<(Vec<ShardVenue>, Option<VenueThread>), StartError> {
+    if layout.shards == 1 {
+        return Ok((vec![ShardVenue::Own(Box::new(venue))], None));
+    }
+    let (host, links) = host_venue(venue, usize::from(layout.shards));
+    let thread = VenueThread::start(host, layout.idle).map_err(StartError::Thread)?;
+    Ok((
+        links.into_iter().map(ShardVenue::Hosted).collect(),
+        Some(thread),
+    ))
+}
+
+fn pin_plan(cpus: &[u16]) -> PinPlan {
+    if cpus.is_empty() {
+        PinPlan::Anywhere
+    } else {
+        PinPlan::Cpus(cpus.iter().map(|&cpu| usize::from(cpu)).collect())
+    }
+}
+
+fn take<T>(list: &Mutex<Vec<Option<T>>>, index: usize) -> Option<T> {
+    list.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get_mut(index)?
+        .take()
+}

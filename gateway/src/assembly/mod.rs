@@ -1,0 +1,19 @@
+//! A whole gateway put together from its configuration.
+//!
+//! ```text
+//!  clients ─ server (I/O threads) ─ ShardPath ─ lanes ─ Shard ─ ShardVenue
+//!                                  rings, or          risk,    its own, or
+//!                                  inline             orders   a hosted one
+//! ```
+
+mod error;
+mod gateway;
+mod layout;
+mod path;
+mod settings;
+mod shard;
+mod venue_thread;
+
+pub use error::StartError;
+pub use gateway::{Gateway, Stopped, check};
+pub use layout::Layout;

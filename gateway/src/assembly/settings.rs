@@ -1,0 +1,78 @@
+//! The configuration file's values as each part takes them.
+
+use pitlane::lanes::LaneKey;
+use pitlane::orders::venue::sim::{SimConfig, SimInstrument};
+use pitlane::risk::RiskConfig;
+use pitlane::types::{AccountId, ShardId};
+
+use crate::config::{Config, CredentialEntry, Io};
+use crate::server::{IoChoice, ServerConfig};
+use crate::session::{Credential, CredentialError, CredentialId, Credentials, Permissions, Timing};
+
+/// The shard of an account: as lanes route it.
+pub(super) fn shard_of(account: AccountId, shards: u16) -> ShardId {
+    LaneKey::Account(account).shard(shards)
+}
+
+/// The risk settings, with room for a shard's part of the open orders.
+pub(super) fn risk(config: &Config, shards: u16) -> RiskConfig {
+    RiskConfig {
+        expected_open_orders: config.venue.orders_max / usize::from(shards),
+        ..config.risk_config()
+    }
+}
+
+pub(super) fn venue(config: &Config) -> SimConfig {
+    let instruments = config.instruments.iter().map(|entry| SimInstrument {
+        tick: entry.tick,
+        lot: entry.lot,
+        phase: entry.phase,
+        reference: entry.reference,
+        ..SimInstrument::new(entry.id)
+    });
+    SimConfig {
+        orders_max: config.venue.orders_max,
+        events_max: config.venue.events_max,
+        ..SimConfig::new(instruments.collect())
+    }
+}
+
+pub(super) fn credentials(config: &Config) -> Result<Credentials, CredentialError> {
+    let credential = |entry: &CredentialEntry| Credential {
+        id: CredentialId(entry.id),
+        public_key: entry.public_key,
+        accounts: config.accounts_of(entry),
+        permissions: Permissions {
+            enter: entry.permissions.enter,
+            cancel: entry.permissions.cancel,
+        },
+        max_in_flight: entry.max_in_flight,
+    };
+    let list: Vec<_> = config.credentials.iter().map(credential).collect();
+    Credentials::new(&list)
+}
+
+pub(super) fn server(config: &Config) -> ServerConfig {
+    let (gateway, session) = (&config.gateway, &config.session);
+    ServerConfig {
+        listen: gateway.listen,
+        allow_public: gateway.allow_public,
+        threads: gateway.io_threads.get(),
+        io: match gateway.io {
+            Io::Auto => IoChoice::Auto,
+            Io::Uring => IoChoice::Uring,
+            Io::Epoll => IoChoice::Epoll,
+        },
+        gateway_id: gateway.id,
+        timing: Timing {
+            negotiation: session.negotiation,
+            partial_frame: session.partial_frame,
+            clock_skew: session.clock_skew,
+            keep_alive_min: session.keep_alive_min,
+            keep_alive_max: session.keep_alive_max,
+            close_grace: session.close_grace,
+        },
+        connections_max: usize::try_from(gateway.max_connections).unwrap_or(usize::MAX),
+        ..ServerConfig::default()
+    }
+}

@@ -1,0 +1,125 @@
+//! The command line, as clap reads it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Admits orders: pre-trade risk at ring speed behind a binary gateway.
+#[derive(Debug, Parser)]
+#[command(name = "pitlane", version, about, arg_required_else_help = true)]
+pub(super) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// What the binary can do.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run a gateway until SIGTERM or SIGINT
+    Serve(ServeArgs),
+    /// Look at a configuration without running it
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Start a gateway on loopback, drive it over TCP, and show what came of it
+    Demo(DemoArgs),
+    /// Make an Ed25519 key pair for a credential
+    Keygen(KeygenArgs),
+}
+
+/// Arguments of `pitlane serve`.
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    /// The configuration, TOML
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: PathBuf,
+    /// How sockets are served; overrides the configuration
+    #[arg(long, value_enum)]
+    pub(super) io: Option<Io>,
+}
+
+/// What `pitlane config` can do.
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Say everything that is wrong with a file; exit 2 if anything is
+    Check {
+        /// The configuration, TOML
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Print a commented example to start from
+    Example,
+}
+
+/// Arguments of `pitlane keygen`.
+#[derive(Debug, Args)]
+pub(super) struct KeygenArgs {
+    /// Where the private key goes: PKCS#8 PEM, readable by its owner alone
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: PathBuf,
+}
+
+/// How sockets are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Io {
+    /// io_uring, or epoll where it is refused
+    Auto,
+    /// io_uring or nothing
+    Uring,
+    /// epoll
+    Epoll,
+}
+
+/// Where the shards run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Mode {
+    /// Inline where there are fewer cores than threads, else on rings
+    Auto,
+    /// On the I/O thread itself; one shard
+    Inline,
+    /// On pinned threads of their own, behind rings
+    Ring,
+}
+
+/// Arguments of `pitlane demo`.
+#[derive(Debug, Args)]
+pub(super) struct DemoArgs {
+    /// New orders to send
+    #[arg(long, default_value_t = 1_000_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
+    pub(super) orders: u64,
+    /// Accounts that send them
+    #[arg(long, default_value_t = 256, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) accounts: u32,
+    /// Messages in flight at most
+    #[arg(long, default_value_t = 256, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4_096))]
+    pub(super) window: u32,
+    /// Seed of the order flow: the same seed sends the same orders
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(super) seed: u64,
+    /// Shards; more than one needs `--mode ring`
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(super) shards: u16,
+    /// Where the shards run
+    #[arg(long, value_enum, default_value_t = Mode::Auto)]
+    pub(super) mode: Mode,
+    /// How sockets are served
+    #[arg(long, value_enum, default_value_t = Io::Auto)]
+    pub(super) io: Io,
+    /// Send the order flow of a CSV file instead: ts_ns,event,order_id,side,price,qty
+    #[arg(long, value_name = "FILE.csv")]
+    pub(super) flow: Option<PathBuf>,
+    /// Send the flow at X times its own pace; as fast as it is taken without it
+    #[arg(long, value_name = "X", requires = "flow", value_parser = speed)]
+    pub(super) speed: Option<f64>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// A pace above zero.
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if speed.is_finite() && speed >= 1e-3 => Ok(speed),
+        _ => Err("give a number of at least 0.001; 1 is the flow's own pace".into()),
+    }
+}

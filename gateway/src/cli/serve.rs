@@ -1,0 +1,104 @@
+//! `pitlane serve`: a gateway until it is told to stop.
+
+use std::time::Duration;
+
+use pitlane::host::PinOutcome;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::args::ServeArgs;
+use super::{Failure, print};
+use crate::assembly::{Gateway, Stopped};
+use crate::config::Config;
+use crate::server::IoUsed;
+
+/// How long what is in flight may take after the first signal.
+const DRAIN: Duration = Duration::from_secs(10);
+
+pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
+    let mut config = Config::load(&args.config).map_err(Failure::input)?;
+    if let Some(io) = args.io {
+        config.gateway.io = io.into();
+    }
+    // Before anything listens: a signal that comes now stops it as it should.
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])
+        .map_err(|error| Failure::run(format!("signals cannot be taken: {error}")))?;
+    let gateway = Gateway::start(&config, 0).map_err(Failure::input)?;
+    describe(&gateway);
+    print(&format!("listening on {}\n", gateway.address()));
+
+    let stopper = gateway.stopper();
+    for signal in signals.forever() {
+        if signal == SIGHUP {
+            eprintln!("SIGHUP: nothing of the configuration can change while it runs; restart it");
+            continue;
+        }
+        break;
+    }
+    eprintln!(
+        "stopping: {} s for what is in flight; a second signal stops at once",
+        DRAIN.as_secs()
+    );
+    let handle = signals.handle();
+    let again = std::thread::spawn(move || {
+        // Closed below, which ends this, too.
+        if signals.forever().any(|signal| signal != SIGHUP) {
+            stopper.kill();
+        }
+    });
+    let stopped = gateway.stop(DRAIN);
+    handle.close();
+    let _ = again.join();
+    report(&stopped)
+}
+
+fn describe(gateway: &Gateway) {
+    let layout = gateway.layout();
+    for io in gateway.io() {
+        match io {
+            IoUsed::Uring => eprintln!("I/O: io_uring"),
+            IoUsed::Epoll { refused: None } => eprintln!("I/O: epoll"),
+            IoUsed::Epoll { refused: Some(why) } => eprintln!("I/O: epoll, because {why}"),
+        }
+    }
+    let way = if layout.inline {
+        "on the I/O thread"
+    } else {
+        "behind rings"
+    };
+    eprintln!("shards: {} {way}", layout.shards);
+    for (shard, pin) in gateway.pins().iter().enumerate() {
+        match pin {
+            PinOutcome::NotAsked => {}
+            PinOutcome::Pinned(cpu) => eprintln!("shard {shard}: on CPU {}", cpu.0),
+            PinOutcome::Refused(cpu) => {
+                eprintln!(
+                    "shard {shard}: the system refuses CPU {}; it runs anywhere",
+                    cpu.0
+                );
+            }
+            PinOutcome::NotAllowed(cpu) => {
+                eprintln!(
+                    "shard {shard}: CPU {} is outside of this process's mask",
+                    cpu.0
+                );
+            }
+        }
+    }
+    eprintln!("journal: off; nothing survives a restart");
+}
+
+fn report(stopped: &Stopped) -> Result<(), Failure> {
+    let (stats, summary) = (&stopped.stats, &stopped.summary);
+    eprintln!(
+        "stopped: {} commands, {} reports; {} in flight, {} sessions told, {} unread",
+        stats.commands, stats.reports, summary.in_flight, summary.sessions_told, summary.unread
+    );
+    match &stopped.lanes {
+        Ok(lanes) if lanes.is_balanced() => Ok(()),
+        Ok(lanes) => Err(Failure::run(format!(
+            "the shards' counts do not balance: {lanes:?}"
+        ))),
+        Err(error) => Err(Failure::run(format!("the shards did not stop: {error}"))),
+    }
+}
