@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 /// Admits orders: pre-trade risk at ring speed behind a binary gateway.
 #[derive(Debug, Parser)]
@@ -85,19 +85,23 @@ pub(super) enum Mode {
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
     /// New orders to send
-    #[arg(long, default_value_t = 1_000_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
+    #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+    #[arg(value_parser = value_parser!(u64).range(1..=50_000_000))]
     pub(super) orders: u64,
     /// Accounts that send them
-    #[arg(long, default_value_t = 256, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, default_value_t = 256, value_name = "N")]
+    #[arg(value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub(super) accounts: u32,
     /// Messages in flight at most
-    #[arg(long, default_value_t = 256, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4_096))]
+    #[arg(long, default_value_t = 256, value_name = "N")]
+    #[arg(value_parser = value_parser!(u32).range(1..=4_096))]
     pub(super) window: u32,
     /// Seed of the order flow: the same seed sends the same orders
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(super) seed: u64,
     /// Shards; more than one needs `--mode ring`
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(value_parser = value_parser!(u16).range(1..=256))]
     pub(super) shards: u16,
     /// Where the shards run
     #[arg(long, value_enum, default_value_t = Mode::Auto)]

@@ -1,7 +1,7 @@
 //! `pitlane config`: look at a configuration without running it.
 
 use super::args::ConfigCommand;
-use super::{Failure, print};
+use super::run::{Failure, print};
 use crate::config::Config;
 
 pub(super) fn run(command: &ConfigCommand) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use core::num::NonZeroU16;
 
 use super::args::{DemoArgs, Io, Mode};
-use super::{FAILED, Failure, print};
+use super::run::{FAILED, Failure, print};
 use crate::demo::{DemoError, DemoSettings, FlowSettings, Outcome, run_flow, run_workload};
 
 pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use ed25519_dalek::pkcs8::EncodePrivateKey;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 
 use super::args::KeygenArgs;
-use super::{Failure, print};
+use super::run::{Failure, print};
 
 pub(super) fn run(args: &KeygenArgs) -> Result<(), Failure> {
     let mut seed = zeroize::Zeroizing::new([0; 32]);

@@ -7,7 +7,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::args::ServeArgs;
-use super::{Failure, print};
+use super::run::{Failure, print};
 use crate::assembly::{Gateway, Stopped};
 use crate::config::Config;
 use crate::server::IoUsed;
