@@ -159,9 +159,9 @@ fn l29_f22_an_observer_that_panics_is_disabled_and_changes_nothing() {
         assert_eq!(report.observer_panics, 1, "{hook}");
         assert!(report.is_balanced());
         assert_eq!(ledger.values(1), (0..10).collect::<Vec<_>>());
-        assert!(
-            told.count.load(Ordering::SeqCst) <= 3,
-            "called after its panic"
-        );
+        // Its three calls of the first operation, and one more: while the worker is
+        // still inside of the hook that panics, the second may be submitted.
+        let calls = told.count.load(Ordering::SeqCst);
+        assert!(calls <= 4, "{hook}: {calls} calls, some after its panic");
     }
 }
