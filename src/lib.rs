@@ -14,6 +14,7 @@
 //! Nothing here knows a socket: the binary gateway is the package
 //! `pitlane-gateway`, which has the one binary, `pitlane`.
 
+pub mod dispatch;
 pub mod host;
 pub mod lanes;
 pub mod limits;

@@ -128,6 +128,64 @@ pub const CANCELS_MAX: usize = 1 << 16;
 /// Adjustments in one batch (rule K29).
 pub const ADJUSTMENTS_MAX: usize = 4_096;
 
+/// Units that one dispatcher retains at once: queued callbacks, captures of
+/// invocation batches and reserved capacity of batches (rule R45). A fuse
+/// against runaway retention, no sizing advice.
+pub const DISPATCH_UNITS_MAX: usize = 65_536;
+
+/// Known bytes that one dispatcher retains at once (rules R45, R46).
+pub const DISPATCH_BYTES_MAX: usize = 64 << 20;
+
+/// Completed deliveries of one root; the next latches a runaway (rule R32).
+pub const DISPATCH_DELIVERIES_MAX: u32 = 1_048_576;
+
+/// Slots that one drain pass of a runtime takes before inputs and a stop get
+/// their turn (rule R78).
+pub const DISPATCH_PASS: usize = 64;
+
+/// Components of one dispatcher.
+pub const DISPATCH_COMPONENTS_MAX: usize = 4_096;
+
+/// Topics of one dispatcher.
+pub const DISPATCH_TOPICS_MAX: usize = 1_024;
+
+/// Subscriptions of one topic: every component may have one, and the direct
+/// subscribers as many again.
+pub const DISPATCH_SUBSCRIBERS_MAX: usize = 4_096;
+
+/// Alarms that wait to be read; later ones are counted, not kept.
+pub const DISPATCH_ALARMS_MAX: usize = 256;
+
+/// Commands that wait in one command queue. A send beyond it is kept, as rule
+/// R59 demands, and latches an overflow, so that the loop ends.
+pub const DISPATCH_COMMANDS_MAX: usize = 1 << 20;
+
+/// Messages that one event channel of a dispatcher may be made for.
+pub const DISPATCH_CHANNEL_MAX: usize = 1 << 20;
+
+/// Timers of one dispatcher's timer table.
+pub const DISPATCH_TIMERS_MAX: usize = 65_536;
+
+/// Settlement rounds of a simulation at one input or timer: commands that only
+/// send commands charge no root, so they need a fuse of their own.
+pub const DISPATCH_SETTLE_ROUNDS_MAX: u64 = 1 << 20;
+
+/// How long a live loop lets a callback wait for a held resource before the
+/// head counts as stalled, in nanoseconds.
+pub const DISPATCH_HOLD_WAIT_NANOS_MAX: u64 = 1_000_000_000;
+
+const _: () = {
+    assert!(DISPATCH_PASS <= DISPATCH_UNITS_MAX);
+    assert!(
+        DISPATCH_UNITS_MAX < u32::MAX as usize,
+        "a slot's index is a u32"
+    );
+    assert!(
+        DISPATCH_COMPONENTS_MAX <= DISPATCH_UNITS_MAX,
+        "one publication may reach every component"
+    );
+};
+
 const _: () = {
     assert!(
         SHARED_RATE_SLOTS_MIN.is_power_of_two() && RATE_LIMIT_MAX.is_power_of_two(),

@@ -1,0 +1,295 @@
+//! Roots: who owns a delivery budget, and which one is active (rules R28 to R38).
+//!
+//! A root is an entry in a slab with a count of its owners (slots, scopes,
+//! retained work, commands, envelopes) and of its completed deliveries. The last
+//! owner frees it; its place is used again with a new serial and a count of zero
+//! (rule R38). What latches lives here too, because a root that cannot be made
+//! latches (rule R59). Nothing here allocates in steady state.
+
+use std::cell::{Cell, RefCell};
+
+use super::account::{Account, Limits};
+use super::error::Fatal;
+use super::release::Releases;
+
+/// No root, no place, no slot.
+pub(super) const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+struct Entry {
+    /// From 1 while it lives; 0 while it is free.
+    owners: u32,
+    deliveries: u32,
+    /// Never used again, so that a reused entry is another root.
+    serial: u64,
+    next_free: u32,
+}
+
+#[derive(Debug)]
+struct Slab {
+    entries: Vec<Entry>,
+    free: u32,
+    next_serial: u64,
+}
+
+/// What is active: a root, or a scope that makes one when it first needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Active {
+    root: u32,
+    /// Inside a publication, a delivery, a chain or an independent scope: a root
+    /// that is made becomes this scope's.
+    scoped: bool,
+}
+
+const OUTSIDE: Active = Active {
+    root: NONE,
+    scoped: false,
+};
+
+/// The roots of one dispatcher, shared by what can own one.
+#[derive(Debug)]
+pub(super) struct Roots {
+    slab: RefCell<Slab>,
+    active: Cell<Active>,
+    latch: Cell<Option<Fatal>>,
+    /// Handles outside of slots and scopes: what keeps a clear from happening.
+    external: Cell<usize>,
+    /// Scopes that a clear must not happen in.
+    blockers: Cell<u32>,
+    pub(super) account: Account,
+    pub(super) releases: Releases,
+}
+
+impl Roots {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            slab: RefCell::new(Slab {
+                entries: Vec::new(),
+                free: NONE,
+                next_serial: 1,
+            }),
+            active: Cell::new(OUTSIDE),
+            latch: Cell::new(None),
+            external: Cell::new(0),
+            blockers: Cell::new(0),
+            account: Account::new(limits),
+            releases: Releases::new(),
+        }
+    }
+
+    /// Latches, unless something was first (rule R25).
+    pub(super) fn latch(&self, fatal: Fatal) {
+        if self.latch.get().is_none() {
+            self.latch.set(Some(fatal));
+        }
+    }
+
+    pub(super) fn latched(&self) -> Option<Fatal> {
+        self.latch.get()
+    }
+
+    pub(super) fn reset_latch(&self) {
+        self.latch.set(None);
+    }
+
+    pub(super) fn external(&self) -> usize {
+        self.external.get()
+    }
+
+    pub(super) fn blockers(&self) -> u32 {
+        self.blockers.get()
+    }
+
+    pub(super) fn block_clear(&self) -> ClearBlock<'_> {
+        self.blockers.set(self.blockers.get() + 1);
+        ClearBlock { roots: self }
+    }
+
+    /// A new root with one owner, the caller.
+    fn create(&self) -> Result<u32, Fatal> {
+        self.account.take(0, size_of::<Entry>())?;
+        let mut slab = self.slab.borrow_mut();
+        let serial = slab.next_serial;
+        slab.next_serial += 1;
+        let root = slab.free;
+        if root == NONE {
+            // The bytes' limit keeps the index far below `NONE`.
+            let Ok(root) = u32::try_from(slab.entries.len()) else {
+                self.account.give(0, size_of::<Entry>());
+                return Err(Fatal::Overflow);
+            };
+            slab.entries.push(Entry {
+                owners: 1,
+                deliveries: 0,
+                serial,
+                next_free: NONE,
+            });
+            return Ok(root);
+        }
+        let entry = &mut slab.entries[root as usize];
+        let next = entry.next_free;
+        *entry = Entry {
+            owners: 1,
+            deliveries: 0,
+            serial,
+            next_free: NONE,
+        };
+        slab.free = next;
+        Ok(root)
+    }
+
+    pub(super) fn own(&self, root: u32) {
+        self.slab.borrow_mut().entries[root as usize].owners += 1;
+    }
+
+    /// The last owner frees the root and its charge (rule R34).
+    pub(super) fn disown(&self, root: u32) {
+        let mut slab = self.slab.borrow_mut();
+        let free = slab.free;
+        let entry = &mut slab.entries[root as usize];
+        entry.owners -= 1;
+        if entry.owners == 0 {
+            entry.next_free = free;
+            slab.free = root;
+            self.account.give(0, size_of::<Entry>());
+        }
+    }
+
+    /// The active root, or the scope's new one, or one for the caller alone; with
+    /// one ownership for the caller (rules R28 to R30).
+    pub(super) fn obtain(&self) -> Result<u32, Fatal> {
+        let active = self.active.get();
+        if active.root != NONE {
+            self.own(active.root);
+            return Ok(active.root);
+        }
+        let root = self.create()?;
+        if active.scoped {
+            self.own(root);
+            self.active.set(Active { root, scoped: true });
+        }
+        Ok(root)
+    }
+
+    /// Like [`Roots::obtain`], but nothing outside of scopes (rule R52).
+    pub(super) fn obtain_in_scope(&self) -> Result<Option<u32>, Fatal> {
+        let active = self.active.get();
+        if !active.scoped {
+            return Ok(None);
+        }
+        self.obtain().map(Some)
+    }
+
+    /// Which root is active, by its serial.
+    pub(super) fn active_serial(&self) -> Option<u64> {
+        let root = self.active.get().root;
+        (root != NONE).then(|| self.serial(root))
+    }
+
+    pub(super) fn serial(&self, root: u32) -> u64 {
+        self.slab.borrow().entries[root as usize].serial
+    }
+
+    pub(super) fn deliveries(&self, root: u32) -> u32 {
+        self.slab.borrow().entries[root as usize].deliveries
+    }
+
+    /// Whether the root may not deliver any more.
+    pub(super) fn is_exhausted(&self, root: u32) -> bool {
+        self.deliveries(root) >= self.account.limits().deliveries
+    }
+
+    /// One delivery is complete (rule R31); its slot gives up the root.
+    pub(super) fn charge_and_disown(&self, root: u32) {
+        self.slab.borrow_mut().entries[root as usize].deliveries += 1;
+        self.disown(root);
+    }
+
+    /// A scope of its own that makes a root when it needs one (rules R53, R64).
+    pub(super) fn enter_independent(&self) -> RootScope<'_> {
+        self.enter(Active {
+            root: NONE,
+            scoped: true,
+        })
+    }
+
+    /// The scope of a publication: the enclosing one, if there is one (A1, R28).
+    pub(super) fn enter_inherited(&self) -> Option<RootScope<'_>> {
+        (!self.active.get().scoped).then(|| self.enter_independent())
+    }
+
+    /// Makes a root active; the scope owns it meanwhile.
+    pub(super) fn enter_root(&self, root: u32) -> RootScope<'_> {
+        self.own(root);
+        self.enter_owned(root)
+    }
+
+    /// Makes a root active, and takes over an ownership that the caller has.
+    pub(super) fn enter_owned(&self, root: u32) -> RootScope<'_> {
+        self.enter(Active { root, scoped: true })
+    }
+
+    fn enter(&self, active: Active) -> RootScope<'_> {
+        RootScope {
+            roots: self,
+            previous: self.active.replace(active),
+            owns: true,
+        }
+    }
+
+    /// Makes a root active that someone else owns for as long as the scope lives.
+    pub(super) fn enter_borrowed(&self, root: u32) -> RootScope<'_> {
+        let active = Active { root, scoped: true };
+        RootScope {
+            roots: self,
+            previous: self.active.replace(active),
+            owns: false,
+        }
+    }
+}
+
+/// An active root or lazy scope; dropping it, by return or unwind, restores what
+/// was active before and releases the scope's ownership.
+#[derive(Debug)]
+pub(super) struct RootScope<'a> {
+    roots: &'a Roots,
+    previous: Active,
+    owns: bool,
+}
+
+impl Drop for RootScope<'_> {
+    fn drop(&mut self) {
+        let own = self.roots.active.replace(self.previous);
+        if self.owns && own.root != NONE {
+            self.roots.disown(own.root);
+        }
+    }
+}
+
+/// Keeps the dispatcher from being cleared while it lives.
+#[derive(Debug)]
+pub(super) struct ClearBlock<'a> {
+    roots: &'a Roots,
+}
+
+impl Drop for ClearBlock<'_> {
+    fn drop(&mut self) {
+        self.roots.blockers.set(self.roots.blockers.get() - 1);
+    }
+}
+
+impl Roots {
+    pub(super) fn release_external(&self, root: u32) {
+        self.external.set(self.external.get() - 1);
+        self.disown(root);
+    }
+
+    pub(super) fn count_external(&self) {
+        self.external.set(self.external.get() + 1);
+    }
+
+    /// Takes in what other threads released (rule R68).
+    pub(super) fn reclaim(&self) {
+        self.releases.each(|root| self.release_external(root));
+    }
+}

@@ -1,0 +1,245 @@
+//! Who is told of what: topics, their subscribers, and the tap that sees all.
+//!
+//! A publication runs the tap and the direct subscribers at once, in the order in
+//! which they subscribed, and queues a callback for each subscribed component.
+
+use core::fmt;
+use std::rc::Rc;
+
+use super::account::HeapBytes;
+use super::component::ComponentId;
+use super::dispatcher::Dispatcher;
+use super::error::{AccessError, Conflict, ResourceName};
+use crate::limits;
+
+/// What a publication is about; `0` to `DISPATCH_TOPICS_MAX - 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Topic(pub u16);
+
+/// A subscriber that runs at once, inside the publication. It may publish; it may
+/// not drain.
+pub type DirectSubscriber<E> = Rc<dyn Fn(&Dispatcher<E>, &E)>;
+
+/// Sees every event of every topic, before all subscribers.
+pub type Tap<E> = Rc<dyn Fn(&Dispatcher<E>, Topic, &E)>;
+
+struct TopicRoutes<E> {
+    direct: Vec<DirectSubscriber<E>>,
+    components: Vec<ComponentId>,
+}
+
+/// The subscriptions of one dispatcher.
+pub struct Routes<E> {
+    topics: Vec<TopicRoutes<E>>,
+    tap: Option<Tap<E>>,
+}
+
+/// Why a subscription was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubscribeError {
+    /// The topic's number is out of range.
+    #[error("topic {} is out of range: topics are below {}", .0.0, limits::DISPATCH_TOPICS_MAX)]
+    TopicOutOfRange(Topic),
+    /// The topic has as many subscribers as it may.
+    #[error("topic {} is full at {} subscribers", .0.0, limits::DISPATCH_SUBSCRIBERS_MAX)]
+    TopicFull(Topic),
+}
+
+impl<E: 'static> Routes<E> {
+    pub(super) const fn new() -> Self {
+        Self {
+            topics: Vec::new(),
+            tap: None,
+        }
+    }
+
+    fn topic(&mut self, topic: Topic) -> Result<&mut TopicRoutes<E>, SubscribeError> {
+        let index = usize::from(topic.0);
+        if index >= limits::DISPATCH_TOPICS_MAX {
+            return Err(SubscribeError::TopicOutOfRange(topic));
+        }
+        while self.topics.len() <= index {
+            self.topics.push(TopicRoutes {
+                direct: Vec::new(),
+                components: Vec::new(),
+            });
+        }
+        Ok(&mut self.topics[index])
+    }
+
+    /// Queues the topic's events for a component from now on; twice is once.
+    ///
+    /// # Errors
+    /// The topic is out of range or full.
+    pub fn subscribe(&mut self, topic: Topic, id: ComponentId) -> Result<(), SubscribeError> {
+        let routes = self.topic(topic)?;
+        if routes.components.contains(&id) {
+            return Ok(());
+        }
+        if routes.components.len() >= limits::DISPATCH_SUBSCRIBERS_MAX {
+            return Err(SubscribeError::TopicFull(topic));
+        }
+        routes.components.push(id);
+        Ok(())
+    }
+
+    /// Ends a component's subscription; what is queued for it stays.
+    pub fn unsubscribe(&mut self, topic: Topic, id: ComponentId) {
+        if let Some(routes) = self.topics.get_mut(usize::from(topic.0)) {
+            routes.components.retain(|one| *one != id);
+        }
+    }
+
+    /// Runs a subscriber at once for each of the topic's events (rule R6).
+    ///
+    /// # Errors
+    /// The topic is out of range or full.
+    pub fn subscribe_direct(
+        &mut self,
+        topic: Topic,
+        subscriber: DirectSubscriber<E>,
+    ) -> Result<(), SubscribeError> {
+        let routes = self.topic(topic)?;
+        if routes.direct.len() >= limits::DISPATCH_SUBSCRIBERS_MAX {
+            return Err(SubscribeError::TopicFull(topic));
+        }
+        routes.direct.push(subscriber);
+        Ok(())
+    }
+
+    /// Sets or removes what sees everything first.
+    pub fn set_tap(&mut self, tap: Option<Tap<E>>) {
+        self.tap = tap;
+    }
+
+    pub(super) fn forget(&mut self, id: ComponentId) {
+        for routes in &mut self.topics {
+            routes.components.retain(|one| *one != id);
+        }
+    }
+
+    fn tap(&self) -> Option<Tap<E>> {
+        self.tap.clone()
+    }
+
+    fn direct(&self, topic: Topic, at: usize) -> Option<DirectSubscriber<E>> {
+        self.topics
+            .get(usize::from(topic.0))?
+            .direct
+            .get(at)
+            .cloned()
+    }
+
+    fn component(&self, topic: Topic, at: usize) -> Option<ComponentId> {
+        self.topics
+            .get(usize::from(topic.0))?
+            .components
+            .get(at)
+            .copied()
+    }
+}
+
+impl<E> fmt::Debug for Routes<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Routes")
+            .field("topics", &self.topics.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<E: 'static> Dispatcher<E> {
+    /// Changes subscriptions; nothing can be published from `body`.
+    ///
+    /// # Panics
+    /// From inside another change (rule R85).
+    pub fn with_routes<R>(&self, body: impl FnOnce(&mut Routes<E>) -> R) -> R {
+        match self.routes.try_borrow_mut() {
+            Ok(mut routes) => body(&mut routes),
+            Err(_) => panic!("{}", Self::routes_in_use("with_routes")),
+        }
+    }
+
+    /// Queues a topic's events for a component from now on.
+    ///
+    /// # Errors
+    /// The topic is out of range or full.
+    pub fn subscribe(&self, topic: Topic, id: ComponentId) -> Result<(), SubscribeError> {
+        self.with_routes(|routes| routes.subscribe(topic, id))
+    }
+
+    const fn routes_in_use(operation: &'static str) -> AccessError {
+        AccessError {
+            resource: ResourceName::Named("the routes"),
+            operation,
+            conflict: Conflict::InUse,
+        }
+    }
+
+    /// Publishes an event: a publication with its tap, its direct subscribers and a
+    /// callback for each subscribed component (rule R5). A callback that is refused
+    /// halts the dispatcher at the next boundary; the publication runs to its end
+    /// (rule R48).
+    ///
+    /// # Panics
+    /// While the routes are being changed; [`Dispatcher::try_publish`] tells instead.
+    pub fn publish(&self, topic: Topic, event: &E)
+    where
+        E: Clone + HeapBytes,
+    {
+        if let Err(error) = self.publish_as(topic, event, "publish") {
+            panic!("{error}");
+        }
+    }
+
+    /// Publishes, or tells what is in the way.
+    ///
+    /// # Errors
+    /// The routes are being changed; there was no publication, and no ordinal is used.
+    pub fn try_publish(&self, topic: Topic, event: &E) -> Result<(), AccessError>
+    where
+        E: Clone + HeapBytes,
+    {
+        self.publish_as(topic, event, "try_publish")
+    }
+
+    fn publish_as(
+        &self,
+        topic: Topic,
+        event: &E,
+        operation: &'static str,
+    ) -> Result<(), AccessError>
+    where
+        E: Clone + HeapBytes,
+    {
+        if self.routes.try_borrow().is_err() {
+            return Err(Self::routes_in_use(operation));
+        }
+        self.publication(|| {
+            let tap = self.routes.borrow().tap();
+            if let Some(tap) = tap {
+                tap(self, topic, event);
+            }
+            let direct = |at| self.routes.borrow().direct(topic, at);
+            for subscriber in (0..).map_while(direct) {
+                subscriber(self, event);
+            }
+            let component = |at| self.routes.borrow().component(topic, at);
+            for target in (0..).map_while(component) {
+                self.tell(target, event);
+            }
+        });
+        Ok(())
+    }
+
+    /// Queues an event for a subscribed component, unless it panicked earlier.
+    fn tell(&self, target: ComponentId, event: &E)
+    where
+        E: Clone + HeapBytes,
+    {
+        if !self.places.borrow().is_deaf(target) {
+            // A refusal is latched, and the next boundary reports it.
+            let _ = self.admit_with_heap(target, event.heap_bytes(), || event.clone());
+        }
+    }
+}

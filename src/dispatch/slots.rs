@@ -1,0 +1,287 @@
+//! The queue of callbacks: slots in a slab, linked in the order of delivery.
+//!
+//! The order is (publication, admission). A slot goes in behind the last one of
+//! its own publication, which its publication's frame remembers, so that an
+//! admission never searches and never moves another slot. Freed slots are used
+//! again; the slab grows by doubling, and its capacity is charged (rule R46).
+
+use super::account::Account;
+use super::component::ComponentId;
+use super::error::Fatal;
+use super::places::Arrival;
+use super::roots::{NONE, Roots};
+
+/// Where a callback stands in the order of delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Its publication; of a direct admission, its own admission.
+    pub publication: u64,
+    /// Its admission.
+    pub admission: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Free,
+    /// Its capture is still to come.
+    Reserved,
+    Cancelled,
+    Ready,
+    /// Its capture was taken for a delivery; after an unwound one it stays so
+    /// (choice A3).
+    Emptied,
+}
+
+#[derive(Debug)]
+pub(super) struct Slot<E> {
+    capture: Option<E>,
+    pub(super) position: Position,
+    heap: usize,
+    pub(super) target: ComponentId,
+    pub(super) arrival: Arrival,
+    pub(super) root: u32,
+    next: u32,
+    pub(super) state: State,
+}
+
+#[derive(Debug)]
+pub(super) struct Slots<E> {
+    slab: Vec<Slot<E>>,
+    free: u32,
+    head: u32,
+    tail: u32,
+    queued: usize,
+}
+
+impl<E> Slots<E> {
+    pub(super) const fn new() -> Self {
+        Self {
+            slab: Vec::new(),
+            free: NONE,
+            head: NONE,
+            tail: NONE,
+            queued: 0,
+        }
+    }
+
+    pub(super) const fn head(&self) -> Option<u32> {
+        if self.head == NONE {
+            None
+        } else {
+            Some(self.head)
+        }
+    }
+
+    /// The last slot, or [`NONE`].
+    pub(super) const fn tail(&self) -> u32 {
+        self.tail
+    }
+
+    pub(super) const fn queued(&self) -> usize {
+        self.queued
+    }
+
+    pub(super) fn get(&self, slot: u32) -> &Slot<E> {
+        &self.slab[slot as usize]
+    }
+
+    /// Room for `count` slots in all, charged; less where the limits say so.
+    pub(super) fn preallocate(&mut self, account: &Account, count: usize) {
+        let count = count.min(account.limits().units);
+        let more = count.saturating_sub(self.slab.capacity());
+        let more = more.min(account.bytes_left() / size_of::<Slot<E>>());
+        self.grow(account, more);
+    }
+
+    fn grow(&mut self, account: &Account, more: usize) {
+        let before = self.slab.capacity();
+        if account.take(0, more * size_of::<Slot<E>>()).is_ok() {
+            self.slab.reserve_exact(before + more - self.slab.len());
+            debug_assert_eq!(self.slab.capacity(), before + more);
+        }
+    }
+
+    /// The next free slot of the slab; the slab grows as far as the limits allow.
+    fn allocate(&mut self, account: &Account, heap: usize) -> Result<u32, Fatal> {
+        if self.free == NONE && self.slab.len() == self.slab.capacity() {
+            let room = account.bytes_left().saturating_sub(heap) / size_of::<Slot<E>>();
+            let wanted = self.slab.capacity().max(64);
+            let limit = account.limits().units.saturating_sub(self.slab.capacity());
+            self.grow(account, wanted.min(limit).min(room));
+            if self.slab.len() == self.slab.capacity() {
+                return Err(Fatal::Overflow);
+            }
+        }
+        account.take(1, heap)?;
+        if self.free != NONE {
+            let slot = self.free;
+            self.free = self.slab[slot as usize].next;
+            return Ok(slot);
+        }
+        // The unit limit keeps the index below `NONE`.
+        let slot = u32::try_from(self.slab.len()).map_err(|_| Fatal::Overflow)?;
+        self.slab.push(Slot {
+            capture: None,
+            position: Position {
+                publication: 0,
+                admission: 0,
+            },
+            heap: 0,
+            target: ComponentId {
+                index: NONE,
+                generation: 0,
+            },
+            arrival: Arrival::NEVER,
+            root: NONE,
+            next: NONE,
+            state: State::Free,
+        });
+        Ok(slot)
+    }
+
+    /// Reserves a slot behind `after`, or first where that is [`NONE`] (rule R7).
+    pub(super) fn reserve(
+        &mut self,
+        account: &Account,
+        after: u32,
+        new: Admission,
+    ) -> Result<u32, Fatal> {
+        let index = self.allocate(account, new.heap)?;
+        let next = if after == NONE {
+            self.head
+        } else {
+            self.slab[after as usize].next
+        };
+        let slot = &mut self.slab[index as usize];
+        slot.position = new.position;
+        slot.heap = new.heap;
+        slot.target = new.target;
+        slot.arrival = new.arrival;
+        slot.root = new.root;
+        slot.next = next;
+        slot.state = State::Reserved;
+        debug_assert!(after == NONE || self.slab[after as usize].position < new.position);
+        debug_assert!(next == NONE || new.position < self.slab[next as usize].position);
+        if after == NONE {
+            self.head = index;
+        } else {
+            self.slab[after as usize].next = index;
+        }
+        if next == NONE {
+            self.tail = index;
+        }
+        self.queued += 1;
+        Ok(index)
+    }
+
+    /// Gives a reserved slot its capture (rule R8).
+    pub(super) fn commit(&mut self, slot: u32, capture: E) {
+        let slot = &mut self.slab[slot as usize];
+        debug_assert_eq!(slot.state, State::Reserved);
+        slot.capture = Some(capture);
+        slot.state = State::Ready;
+    }
+
+    /// A cancelled slot stays until a drain or a clear takes it (rule R10).
+    pub(super) fn cancel(&mut self, slot: u32) {
+        let slot = &mut self.slab[slot as usize];
+        debug_assert_eq!(slot.state, State::Reserved);
+        slot.state = State::Cancelled;
+    }
+
+    /// Takes the capture of a ready slot for a delivery; the slot stays queued.
+    pub(super) fn take(&mut self, slot: u32) -> Option<E> {
+        let slot = &mut self.slab[slot as usize];
+        slot.state = State::Emptied;
+        slot.capture.take()
+    }
+
+    /// Undoes [`Slots::take`].
+    pub(super) fn put_back(&mut self, slot: u32, capture: E) {
+        let slot = &mut self.slab[slot as usize];
+        slot.capture = Some(capture);
+        slot.state = State::Ready;
+    }
+
+    /// Takes the first slot off the queue and frees it; its root is the caller's.
+    pub(super) fn pop(&mut self, account: &Account) -> u32 {
+        let index = self.head;
+        let free = self.free;
+        let slot = &mut self.slab[index as usize];
+        debug_assert!(slot.capture.is_none());
+        self.head = slot.next;
+        slot.next = free;
+        slot.state = State::Free;
+        account.give(1, slot.heap);
+        let root = slot.root;
+        self.free = index;
+        if self.head == NONE {
+            self.tail = NONE;
+        }
+        self.queued -= 1;
+        root
+    }
+
+    /// What waits, first to last.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot<E>> {
+        let mut at = self.head;
+        std::iter::from_fn(move || {
+            let slot = self.slab.get(at as usize)?;
+            at = slot.next;
+            Some(slot)
+        })
+    }
+
+    /// Gives up the whole storage and its charge; what it held is the caller's to
+    /// drop, after no borrow of the dispatcher is left (rule R49).
+    pub(super) fn detach<'a>(&mut self, roots: &'a Roots) -> Detached<'a, E> {
+        let slots = std::mem::replace(self, Self::new());
+        let heap = slots.iter().fold(0, |sum, slot| sum + slot.heap);
+        roots.account.give(
+            slots.queued,
+            heap + slots.slab.capacity() * size_of::<Slot<E>>(),
+        );
+        Detached { roots, slots }
+    }
+}
+
+/// What a reservation is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Admission {
+    pub(super) position: Position,
+    pub(super) target: ComponentId,
+    pub(super) arrival: Arrival,
+    pub(super) root: u32,
+    pub(super) heap: usize,
+}
+
+/// A queue that was taken away to be dropped.
+#[derive(Debug)]
+pub(super) struct Detached<'a, E> {
+    roots: &'a Roots,
+    slots: Slots<E>,
+}
+
+impl<E> Detached<'_, E> {
+    /// Drops the captures in the order in which they were queued, each with its
+    /// root active.
+    pub(super) fn release(mut self) {
+        self.release_rest();
+    }
+
+    fn release_rest(&mut self) {
+        while self.slots.head != NONE {
+            let slot = &mut self.slots.slab[self.slots.head as usize];
+            self.slots.head = slot.next;
+            let _root = self.roots.enter_owned(slot.root);
+            drop(slot.capture.take());
+        }
+    }
+}
+
+impl<E> Drop for Detached<'_, E> {
+    /// Whatever is left when a destructor panicked goes too.
+    fn drop(&mut self) {
+        self.release_rest();
+    }
+}
