@@ -22,6 +22,10 @@ mod order;
 mod panics;
 #[path = "dispatch/roots.rs"]
 mod roots;
+#[path = "dispatch/runtime_live.rs"]
+mod runtime_live;
+#[path = "dispatch/runtime_simulated.rs"]
+mod runtime_simulated;
 #[path = "dispatch/storage.rs"]
 mod storage;
 #[path = "dispatch/teardown.rs"]

@@ -11,12 +11,35 @@ use super::error::{DispatchError, Fatal};
 use super::holds::Needs;
 use super::places::{Arrival, Taken};
 use super::roots::RootScope;
-use super::slots::State;
+use super::slots::{Position, State};
 
 /// How a try to deliver the head ended.
 enum Delivery {
     Done,
-    Busy,
+    /// Its component is taken out by someone.
+    BusyComponent,
+    /// Something that it needs beside its component is held.
+    BusyResource,
+}
+
+/// What a busy head means to the caller of a pass.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Busy {
+    /// It waits.
+    Waits,
+    /// It is stalled, unless it is a resource that keeps it.
+    WaitsForResources,
+    /// It is stalled.
+    Stalls,
+}
+
+/// How a pass ended that did not fail.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pass {
+    /// Slots remain.
+    pub(super) pending: bool,
+    /// Where the busy head stands that ended the pass.
+    pub(super) waiting: Option<Position>,
 }
 
 /// How a component took its event.
@@ -34,7 +57,7 @@ impl<E: 'static> Dispatcher<E> {
     /// [`DispatchError::Active`] where no delivery may start, or at an unfinished
     /// reservation; a [`Fatal`] that stands, or that this pass latched.
     pub fn drain(&self, budget: usize) -> Result<bool, DispatchError> {
-        self.pass(budget, false)
+        self.pass(budget, Busy::Waits).map(|pass| pass.pending)
     }
 
     /// The same at a boundary, where the caller has ended every access: what still
@@ -43,10 +66,16 @@ impl<E: 'static> Dispatcher<E> {
     /// # Errors
     /// As for [`Dispatcher::drain`].
     pub fn boundary(&self, budget: usize) -> Result<bool, DispatchError> {
-        self.pass(budget, true)
+        self.pass(budget, Busy::Stalls).map(|pass| pass.pending)
     }
 
-    fn pass(&self, budget: usize, is_boundary: bool) -> Result<bool, DispatchError> {
+    /// The same for a loop that goes on while a resource is held, and so can bring
+    /// that to an end: only a taken component stalls.
+    pub(super) fn boundary_beside_holds(&self, budget: usize) -> Result<Pass, DispatchError> {
+        self.pass(budget, Busy::WaitsForResources)
+    }
+
+    fn pass(&self, budget: usize, busy: Busy) -> Result<Pass, DispatchError> {
         if self.is_deferred() {
             return Err(DispatchError::Active);
         }
@@ -54,19 +83,28 @@ impl<E: 'static> Dispatcher<E> {
             return Err(fatal.into());
         }
         let _draining = Draining::new(self);
+        let mut waiting = None;
         for _ in 0..budget {
             let Some(slot) = self.slots.borrow().head() else {
                 break;
             };
-            match self.step(slot)? {
-                Delivery::Done => {}
-                Delivery::Busy if is_boundary => {
-                    let target = self.slots.borrow().get(slot).target;
-                    let fatal = Fatal::Stalled { target };
-                    self.roots.latch(fatal);
-                    return Err(fatal.into());
+            let waits = match self.step(slot)? {
+                Delivery::Done => None,
+                Delivery::BusyResource => Some(busy != Busy::Stalls),
+                Delivery::BusyComponent => Some(busy == Busy::Waits),
+            };
+            if let Some(waits) = waits {
+                let (target, position) = {
+                    let slots = self.slots.borrow();
+                    (slots.get(slot).target, slots.get(slot).position)
+                };
+                if waits {
+                    waiting = Some(position);
+                    break;
                 }
-                Delivery::Busy => return Ok(true),
+                let fatal = Fatal::Stalled { target };
+                self.roots.latch(fatal);
+                return Err(fatal.into());
             }
             if let Some(fatal) = self.roots.latched() {
                 return Err(fatal.into());
@@ -75,7 +113,10 @@ impl<E: 'static> Dispatcher<E> {
         if std::thread::panicking() {
             self.roots.latch(Fatal::DeliveryUnwound);
         }
-        Ok(self.slots.borrow().queued() > 0)
+        Ok(Pass {
+            pending: self.slots.borrow().queued() > 0,
+            waiting,
+        })
     }
 
     fn step(&self, slot: u32) -> Result<Delivery, DispatchError> {
@@ -94,10 +135,10 @@ impl<E: 'static> Dispatcher<E> {
             State::Reserved | State::Emptied | State::Free => return Err(DispatchError::Active),
         }
         let Ok(present) = self.places.borrow().look(target) else {
-            return Ok(Delivery::Busy);
+            return Ok(Delivery::BusyComponent);
         };
         if present.is_some_and(|needs| !needs.is_nothing() && !self.holds.allow(needs)) {
-            return Ok(Delivery::Busy);
+            return Ok(Delivery::BusyResource);
         }
         if self.roots.is_exhausted(root) {
             let fatal = Fatal::Runaway {

@@ -32,6 +32,7 @@ mod reservation;
 mod retain;
 mod roots;
 mod routes;
+pub mod runtime;
 mod slots;
 mod startup_buffer;
 mod timers;
