@@ -198,7 +198,8 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
             let mut counts = BatchCounts::default();
             let mut direct = 0;
             while let Some(command) = next() {
-                self.running.run_command(&command, now, &mut counts);
+                self.running
+                    .run_direct(&command, now, &self.core.clock, &mut counts);
                 direct += 1;
                 if !self.running.takes_work() {
                     break;
@@ -327,6 +328,27 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
                 ended != Ended::Aborted
             }
         }
+    }
+
+    /// Runs a command that came without a ring; a watched one has waited for
+    /// nothing, and the clock tells how long it ran.
+    #[inline]
+    fn run_direct(
+        &mut self,
+        command: &D::Command,
+        now: Nanos,
+        clock: &impl Clock,
+        counts: &mut BatchCounts,
+    ) {
+        if !self.hooks.sample() {
+            self.run_command(command, now, counts);
+            return;
+        }
+        let begun = clock.now();
+        let ran = self.run_command(command, now, counts);
+        let ran_ns = if ran { clock.now().since(begun) } else { 0 };
+        self.hooks
+            .tell(|hooks| hooks.on_complete(D::key(command), ran_ns));
     }
 
     #[inline]

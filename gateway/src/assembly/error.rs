@@ -3,7 +3,8 @@
 use pitlane::lanes::{BuildError, SubmitterError};
 use pitlane::orders::NoEntropy;
 use pitlane::orders::venue::sim::SimConfigError;
-use pitlane::risk;
+use pitlane::risk::{self, AdjustError, LookupError};
+use pitlane::types::AccountId;
 
 use crate::server::ServerError;
 use crate::session::CredentialError;
@@ -15,6 +16,17 @@ pub enum StartError {
     /// The risk settings do not fit one another.
     #[error("risk: {0}")]
     Risk(#[from] risk::ConfigError),
+    /// An opening balance does not fit.
+    #[error("account {account}: its opening balance is refused: {error}")]
+    Balance {
+        /// Whose.
+        account: AccountId,
+        /// Which, and why.
+        error: AdjustError,
+    },
+    /// An instrument's first mark is refused.
+    #[error("the reference price of an instrument: {0}")]
+    Mark(LookupError),
     /// The simulated venue cannot be made.
     #[error("venue: {0}")]
     Venue(#[from] SimConfigError),

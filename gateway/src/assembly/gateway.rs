@@ -5,19 +5,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pitlane::host::{self, PinOutcome, PinPlan};
-use pitlane::lanes::{AsyncEngine, EngineBuilder, StopError, StopReport};
+use pitlane::lanes::{
+    AsyncEngine, EngineBuilder, HdrObserver, LaneSnapshot, StopError, StopReport,
+};
 use pitlane::limits::COMPLETION_SLOTS;
 use pitlane::orders::RandomIdentity;
 use pitlane::orders::venue::host_venue;
 use pitlane::orders::venue::sim::{SimVenue, VenueControl};
-use pitlane::risk::{RiskEngine, SharedLimits};
+use pitlane::risk::{RiskConfig, RiskEngine, SharedLimits};
 use pitlane::shard::{Admission, ReportBell, ReportReceiver, ReportSender, report_ring};
-use pitlane::types::ShardId;
+use pitlane::types::{AccountId, ShardId};
 
 use super::path::ShardPath;
+use super::settings::{self, shard_of};
 use super::shard::{Shard, ShardVenue};
 use super::venue_thread::VenueThread;
-use super::{Layout, StartError, settings};
+use super::{Layout, StartError};
 use crate::config::Config;
 use crate::server::{IoUsed, Server, ServerHandle, ServerStats, Stopper, Summary};
 
@@ -26,14 +29,15 @@ pub struct Gateway {
     // In the order in which they must end: nobody may come in any more, then
     // the shards finish, then their venue.
     server: ServerHandle,
-    engine: AsyncEngine<Shard>,
+    engine: AsyncEngine<Shard, HdrObserver>,
     _venue_thread: Option<VenueThread>,
     venue: VenueControl,
+    observer: HdrObserver,
     layout: Layout,
 }
 
 /// What a gateway did, and left, when it stopped.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Stopped {
     /// What the I/O threads left.
     pub summary: Summary,
@@ -41,6 +45,8 @@ pub struct Stopped {
     pub stats: ServerStats,
     /// What the shards were given and did.
     pub lanes: Result<StopReport, StopError>,
+    /// What the lanes measured.
+    pub measured: LaneSnapshot,
 }
 
 /// What one shard is made of, until its thread takes it.
@@ -62,7 +68,7 @@ impl Gateway {
         let risk = Arc::new(settings::risk(config, layout.shards));
         let shared = Arc::new(SharedLimits::new(&risk)?);
         // Every fault of the settings is found here, before a thread starts.
-        RiskEngine::with_accounts(&risk, ShardId(0), Arc::clone(&shared), |_| false)?;
+        make_engine(config, &risk, &shared, ShardId(0), |_| false)?;
         let credentials = Arc::new(settings::credentials(config)?);
 
         let venue = SimVenue::new(&settings::venue(config))?;
@@ -82,10 +88,11 @@ impl Gateway {
         let parts = Mutex::new(parts);
         let orders_max = config.venue.orders_max;
         let route = layout.shards;
+        let settings = config.clone();
         let factory = move |shard: ShardId| {
             let taken = take(&parts, usize::from(shard.0));
-            let mine = |account| settings::shard_of(account, route) == shard;
-            let engine = RiskEngine::with_accounts(&risk, shard, Arc::clone(&shared), mine);
+            let mine = |account| shard_of(account, route) == shard;
+            let engine = make_engine(&settings, &risk, &shared, shard, mine);
             match (taken, engine) {
                 (Some(parts), Ok(engine)) => Admission::new(
                     shard,
@@ -101,11 +108,13 @@ impl Gateway {
             }
         };
 
+        let observer = HdrObserver::new();
         let builder = EngineBuilder::new()
             .shards(usize::from(layout.shards))
             .completion_slots(COMPLETION_SLOTS.min(64))
             .idle(layout.idle)
-            .pin(pin_plan(&config.engine.cpus));
+            .pin(pin_plan(&config.engine.cpus))
+            .observer(observer.clone());
         let (engine, mut seeds) = if layout.inline {
             builder.build_inline(factory)?
         } else {
@@ -142,6 +151,7 @@ impl Gateway {
             engine,
             _venue_thread: venue_thread,
             venue: control,
+            observer,
             layout,
         })
     }
@@ -176,6 +186,12 @@ impl Gateway {
         self.venue.clone()
     }
 
+    /// What the lanes measured so far: queue wait, run time, depth.
+    #[must_use]
+    pub fn lanes(&self) -> LaneSnapshot {
+        self.observer.snapshot()
+    }
+
     /// Counts so far.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
@@ -198,6 +214,7 @@ impl Gateway {
             summary,
             stats,
             lanes,
+            measured: self.observer.snapshot(),
         }
     }
 }
@@ -211,11 +228,24 @@ pub fn check(config: &Config) -> Result<(), StartError> {
     let layout = Layout::decide(config, &host::allowed_cpus(), 0)?;
     let risk = settings::risk(config, layout.shards);
     let shared = Arc::new(SharedLimits::new(&risk)?);
-    RiskEngine::new(&risk, ShardId(0), shared)?;
+    make_engine(config, &risk, &shared, ShardId(0), |_| true)?;
     settings::credentials(config)?;
     SimVenue::new(&settings::venue(config))?;
     settings::server(config).check()?;
     Ok(())
+}
+
+/// The risk engine of a shard, with the accounts that are `mine`.
+fn make_engine(
+    config: &Config,
+    risk: &RiskConfig,
+    shared: &Arc<SharedLimits>,
+    shard: ShardId,
+    mine: impl Fn(AccountId) -> bool,
+) -> Result<RiskEngine, StartError> {
+    let mut engine = RiskEngine::with_accounts(risk, shard, Arc::clone(shared), &mine)?;
+    settings::open_books(&mut engine, config, mine)?;
+    Ok(engine)
 }
 
 type MakePath = Box<dyn FnOnce() -> ShardPath + Send>;

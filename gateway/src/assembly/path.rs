@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
-use pitlane::lanes::{Lane, Progress, Submitter};
+use pitlane::lanes::{HdrObserver, Lane, Progress, Submitter};
 use pitlane::limits::{BATCH_MAX, STAGED_COMMANDS_MAX};
 use pitlane::shard::{ReportBell, ReportReceiver};
 use pitlane::types::{Command, Report};
@@ -14,9 +14,9 @@ use crate::server::{Full, OrderPath};
 /// What carries the commands.
 enum Way {
     /// Rings to shards on threads of their own.
-    Rings(Box<Submitter<Shard>>),
+    Rings(Box<Submitter<Shard, HdrObserver>>),
     /// The only shard, run by this thread.
-    Inline(Box<Lane<Shard>>),
+    Inline(Box<Lane<Shard, HdrObserver>>),
 }
 
 /// One I/O thread's way into the core and back.
@@ -32,7 +32,7 @@ pub(super) struct ShardPath {
 
 impl ShardPath {
     pub(super) fn on_rings(
-        submitter: Submitter<Shard>,
+        submitter: Submitter<Shard, HdrObserver>,
         receivers: Vec<ReportReceiver>,
         bell: ReportBell,
     ) -> Self {
@@ -40,7 +40,7 @@ impl ShardPath {
     }
 
     pub(super) fn inline(
-        lane: Lane<Shard>,
+        lane: Lane<Shard, HdrObserver>,
         receivers: Vec<ReportReceiver>,
         bell: ReportBell,
     ) -> Self {

@@ -2,9 +2,11 @@
 
 use pitlane::lanes::LaneKey;
 use pitlane::orders::venue::sim::{SimConfig, SimInstrument};
-use pitlane::risk::RiskConfig;
+use pitlane::risk::{Adjustment, Change, Quote, QuoteTarget, RiskConfig, RiskEngine};
+use pitlane::time::Nanos;
 use pitlane::types::{AccountId, ShardId};
 
+use super::StartError;
 use crate::config::{Config, CredentialEntry, Io};
 use crate::server::{IoChoice, ServerConfig};
 use crate::session::{Credential, CredentialError, CredentialId, Credentials, Permissions, Timing};
@@ -20,6 +22,42 @@ pub(super) fn risk(config: &Config, shards: u16) -> RiskConfig {
         expected_open_orders: config.venue.orders_max / usize::from(shards),
         ..config.risk_config()
     }
+}
+
+/// Opens a shard's books: what its accounts have at the start, and a mark for
+/// every instrument whose reference price is known.
+///
+/// # Errors
+/// A balance that does not fit, or more of them than one batch takes.
+pub(super) fn open_books(
+    engine: &mut RiskEngine,
+    config: &Config,
+    mine: impl Fn(AccountId) -> bool,
+) -> Result<(), StartError> {
+    for range in &config.accounts {
+        let batch: Vec<_> = range
+            .balances
+            .iter()
+            .map(|&(asset, amount)| Adjustment::available(asset, Change::Absolute(amount)))
+            .collect();
+        for account in range.ids().filter(|&account| mine(account)) {
+            engine
+                .adjust(account, &batch)
+                .map_err(|error| StartError::Balance { account, error })?;
+        }
+    }
+    for instrument in &config.instruments {
+        if let Some(mark) = instrument.reference {
+            let quote = Quote {
+                mark: Some(mark),
+                ..Quote::default()
+            };
+            engine
+                .set_quote(QuoteTarget::All, instrument.id, quote, Nanos(0))
+                .map_err(StartError::Mark)?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn venue(config: &Config) -> SimConfig {

@@ -181,7 +181,7 @@ pub struct JournalSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VenueKind {
-    /// The simulated one, with a book of its own in each shard.
+    /// The simulated one; several shards share it, on a thread of its own.
     #[default]
     Sim,
 }
@@ -191,9 +191,9 @@ pub enum VenueKind {
 pub struct VenueSettings {
     /// Which.
     pub kind: VenueKind,
-    /// Orders that rest at once, in each shard's book.
+    /// Orders that rest at once, over all instruments.
     pub orders_max: usize,
-    /// Events of each shard's venue that wait to be taken.
+    /// Events of the venue that wait to be taken.
     pub events_max: usize,
 }
 
@@ -235,7 +235,8 @@ pub struct InstrumentEntry {
     pub lot: Quantity,
     /// The simulated venue's phase at the start.
     pub phase: Phase,
-    /// Breaks an auction's ties until there is a last trade.
+    /// The first mark; and it breaks an auction's ties until there is a last
+    /// trade.
     pub reference: Option<Price>,
 }
 

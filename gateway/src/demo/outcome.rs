@@ -3,6 +3,7 @@
 use core::fmt;
 use std::time::Duration;
 
+use pitlane::telemetry::Distribution;
 use serde::Serialize;
 
 use super::DemoError;
@@ -42,6 +43,8 @@ pub struct Outcome {
     pub messages_per_second: u64,
     /// From queueing an order to its `Accepted` or `Rejected`.
     pub latency_ns: LatencyOutcome,
+    /// In the shards, measured by the observer: one command in 16.
+    pub shard_ns: ShardOutcome,
     /// How long it took, in ms.
     pub elapsed_ms: u64,
     /// What survives a restart: `off`, nothing.
@@ -79,6 +82,26 @@ pub struct LatencyOutcome {
     pub p99_9: u64,
     /// The slowest.
     pub max: u64,
+}
+
+/// What the lanes' observer measured, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ShardOutcome {
+    /// From a ring's entry to the batch that took it; zero where inline.
+    pub queue_wait: LatencyOutcome,
+    /// Risk, order and simulated venue of one command.
+    pub run: LatencyOutcome,
+}
+
+impl LatencyOutcome {
+    fn of(distribution: &Distribution) -> Self {
+        Self {
+            p50: distribution.at_quantile(0.5),
+            p99: distribution.at_quantile(0.99),
+            p99_9: distribution.at_quantile(0.999),
+            max: distribution.at_quantile(1.0),
+        }
+    }
 }
 
 /// What a recorded flow came to.
@@ -158,6 +181,10 @@ impl Outcome {
                 p99: latency.value_at_quantile(0.99),
                 p99_9: latency.value_at_quantile(0.999),
                 max: latency.max(),
+            },
+            shard_ns: ShardOutcome {
+                queue_wait: LatencyOutcome::of(&stopped.measured.queue_wait_ns),
+                run: LatencyOutcome::of(&stopped.measured.run_ns),
             },
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             journal_mode: "off",
@@ -260,6 +287,13 @@ impl fmt::Display for Outcome {
             ("  p99", latency.p99),
             ("  p99.9", latency.p99_9),
             ("  max", latency.max),
+        ] {
+            writeln!(f, "{name:<20}{:>14} µs", micros(nanos))?;
+        }
+        writeln!(f, "one command in its shard (risk, order, venue's book):")?;
+        for (name, nanos) in [
+            ("  p50", self.shard_ns.run.p50),
+            ("  p99", self.shard_ns.run.p99),
         ] {
             writeln!(f, "{name:<20}{:>14} µs", micros(nanos))?;
         }

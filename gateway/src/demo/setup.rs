@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use pitlane::orders::venue::sim::Phase;
 use pitlane::risk::{
-    AssetRef, InstrumentConfig, RateRule, RateScope, RateSubject, RiskConfig, SizeRule,
+    AssetRef, FundsMode, InstrumentConfig, RateRule, RateScope, RateSubject, RiskConfig, SizeRule,
 };
-use pitlane::types::{AccountId, Amount, AssetId, InstrumentId, PRICE_SCALE, Price, Quantity};
+use pitlane::types::{
+    AMOUNT_SCALE, AccountId, Amount, AssetId, InstrumentId, PRICE_SCALE, Price, Quantity,
+};
 
 use super::DemoError;
 use crate::assembly::Gateway;
@@ -30,6 +32,13 @@ const CASH: AssetId = AssetId(2);
 const LOTS_MAX: i64 = 1_000;
 /// Orders of one account in a second: there to be counted, too high to be met.
 const ORDERS_PER_SECOND: u32 = 1_000_000;
+/// What each account has of both assets: the seeded flow never spends it all.
+const OPENING: Amount = Amount::from_raw(1_000_000_000 * AMOUNT_SCALE);
+/// The instrument's first mark, at which market orders are valued.
+const MARK: i64 = 100;
+/// How much worse than the mark a market order is valued: 25%, as far as the
+/// seeded flow's price may wander, and more.
+const SLIPPAGE_BPS: u32 = 2_500;
 /// Orders that rest at once in a demo.
 const RESTING_MAX: usize = 1 << 17;
 
@@ -53,9 +62,9 @@ pub struct DemoSettings {
 /// Whether the demo's limits are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limits {
-    /// A rate limit and a largest order.
+    /// A rate limit, a largest order, and funds.
     Some,
-    /// Validation alone: recorded flow is to pass as it is.
+    /// Validation alone: recorded flow is to pass as it is; funds are followed.
     None,
 }
 
@@ -111,13 +120,13 @@ fn config(settings: &DemoSettings, limits: Limits, phase: Phase, public_key: [u8
         tick: Price::from_raw(PRICE_SCALE / 100),
         lot: Quantity::from_raw(PRICE_SCALE),
         phase,
-        reference: None,
+        reference: Some(Price::from_raw(MARK * PRICE_SCALE)),
     }];
     config.accounts = vec![AccountRange {
         first: AccountId(1),
         count: settings.accounts,
         group: None,
-        balances: Vec::new(),
+        balances: vec![(BASE, OPENING), (CASH, OPENING)],
     }];
     config.credentials = vec![CredentialEntry {
         id: CREDENTIAL,
@@ -145,7 +154,12 @@ fn risk(limits: Limits) -> RiskConfig {
         }],
         ..RiskConfig::default()
     };
-    risk.spot_funds.enabled = false;
+    // Recorded flow is of accounts that are not ours: their funds are followed.
+    risk.spot_funds.mode = match limits {
+        Limits::Some => FundsMode::Enforce,
+        Limits::None => FundsMode::Track,
+    };
+    risk.spot_funds.slippage_bps = SLIPPAGE_BPS;
     if limits == Limits::Some {
         risk.rate_limit = vec![RateRule {
             scope: RateScope::Account,
