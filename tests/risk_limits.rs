@@ -196,7 +196,8 @@ fn k22_an_exit_passes_every_limit_that_it_brings_nearer_to_zero() {
     let mut engine = with(
         "position = [{long = '1', short = '1'}]
          restricted = [{instrument = 'AAPL/USD', mode = 'reduce_only'}]
-         gross_credit = {rules = [{asset = 'USD', limit = '1'}, {scope = 'firm', asset = 'USD', limit = '1'}]}",
+         gross_credit = {rules = [{asset = 'USD', limit = '1'},
+                         {scope = 'firm', asset = 'USD', limit = '1'}]}",
     );
     own(&mut engine, ONE, Side::Buy, "10", "100");
     own(&mut engine, TWO, Side::Sell, "10", "100");

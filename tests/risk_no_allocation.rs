@@ -24,7 +24,8 @@ fn k08_no_allocation_per_order_with_every_policy_on() {
          collar = [{above_bps = 1000, below_bps = 1000}]
          pnl = {rules = [{asset = 'USD', lower = '-1000000000'}]}
          position = [{long = '1000000', short = '1000000'}]
-         gross_credit = {rules = [{asset = 'USD', limit = '100000000'}, {scope = 'firm', asset = 'USD', limit = '100000000'}]}
+         gross_credit = {rules = [{asset = 'USD', limit = '100000000'},
+                         {scope = 'firm', asset = 'USD', limit = '100000000'}]}
          duplicate = {repeats = 3, window_ms = 5}
          restricted = [{instrument = 'BTC/USD'}]
          open_orders = [{limit = 64}]

@@ -34,6 +34,7 @@ mod rejects;
 mod replace;
 mod report;
 mod retire;
+mod rule;
 mod settings;
 mod shared;
 mod shared_sum;

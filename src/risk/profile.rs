@@ -7,10 +7,9 @@ use super::ConfigError;
 use super::config::{InstrumentRef, RiskConfig};
 use super::instruments::Instruments;
 use super::policies::pnl::Bounds;
+use super::rule::{BASIS_POINTS, Owned, bounds, narrowest, ranked, rate, size, window};
 use super::settings::{
-    CollarRule, CreditRule, CreditScope, FundsMode, FundsRule, OpenOrdersRule, PnlRule, PnlScope,
-    PositionRule, RateRule, RateScope, RateSubject, RepeatedRule, RestrictedRule, Restriction,
-    SizeRule,
+    CollarRule, CreditScope, FundsMode, PnlScope, PositionRule, RateScope, RateSubject, Restriction,
 };
 use super::value::MarketPricing;
 use super::window::Rate;
@@ -113,67 +112,6 @@ pub(crate) struct Rules {
     by_owner: HashMap<(Option<AccountId>, Option<GroupId>), u32>,
     named_accounts: BTreeSet<AccountId>,
     named_groups: BTreeSet<GroupId>,
-}
-
-/// A rule that says whose it is.
-pub(crate) trait Owned {
-    fn owner(&self) -> (Option<AccountId>, Option<GroupId>);
-}
-
-macro_rules! owned {
-    ($($name:ident)*) => {$(
-        impl Owned for $name {
-            fn owner(&self) -> (Option<AccountId>, Option<GroupId>) {
-                (self.account, self.group)
-            }
-        }
-    )*};
-}
-
-owned!(RateRule CollarRule FundsRule PositionRule CreditRule RestrictedRule OpenOrdersRule RepeatedRule);
-
-impl Owned for PnlRule {
-    fn owner(&self) -> (Option<AccountId>, Option<GroupId>) {
-        (self.account, None)
-    }
-}
-
-impl Owned for SizeRule {
-    fn owner(&self) -> (Option<AccountId>, Option<GroupId>) {
-        (self.account, None)
-    }
-}
-
-/// Of the rules that fit, those of the narrowest owner; the first of several.
-fn narrowest<'a, R: Owned>(
-    rules: impl Iterator<Item = &'a R>,
-    account: Option<AccountId>,
-    group: Option<GroupId>,
-) -> Option<&'a R> {
-    ranked(rules, account, group, |_| 0).into_iter().next()
-}
-
-/// The rules that fit, narrowest owner first; of one owner, those that `detail`
-/// finds more of first; of those, as written.
-fn ranked<'a, R: Owned>(
-    rules: impl Iterator<Item = &'a R>,
-    account: Option<AccountId>,
-    group: Option<GroupId>,
-    detail: impl Fn(&R) -> u8,
-) -> Vec<&'a R> {
-    let mut fitting: Vec<(u8, u8, &R)> = rules
-        .filter_map(|rule| {
-            let rank = match rule.owner() {
-                (Some(owner), _) if Some(owner) == account => 0,
-                (None, Some(owner)) if Some(owner) == group => 1,
-                (None, None) => 2,
-                _ => return None,
-            };
-            Some((rank, u8::MAX - detail(rule), rule))
-        })
-        .collect();
-    fitting.sort_by_key(|(rank, detail, _)| (*rank, *detail));
-    fitting.into_iter().map(|(_, _, rule)| rule).collect()
 }
 
 impl Rules {
@@ -727,53 +665,6 @@ impl Rules {
             })
             .collect()
     }
-}
-
-/// All of a price.
-const BASIS_POINTS: u32 = 10_000;
-
-fn bounds(rule: &PnlRule) -> Bounds {
-    Bounds {
-        lower: rule.lower.map(|bound| bound.raw()),
-        upper: rule.upper.map(|bound| bound.raw()),
-    }
-}
-
-fn size(rule: &SizeRule) -> SizeLimit {
-    SizeLimit {
-        quantity: rule.max_quantity.map(|max| max.raw()),
-        notional: rule.max_notional.map(|max| max.raw()),
-    }
-}
-
-fn rate(place: &str, rule: &RateRule) -> Result<Rate, ConfigError> {
-    let window_ns = window(place, rule.window_ms, rule.window_ns)?;
-    if rule.limit > RATE_LIMIT_MAX {
-        return Err(ConfigError::value(
-            place,
-            format!("the limit is {RATE_LIMIT_MAX} at most"),
-        ));
-    }
-    Ok(Rate {
-        count: rule.limit,
-        window_ns,
-    })
-}
-
-fn window(place: &str, ms: Option<u64>, ns: Option<u64>) -> Result<u64, ConfigError> {
-    let window_ns = match (ms, ns) {
-        (Some(ms), None) => ms.checked_mul(1_000_000),
-        (None, Some(ns)) => Some(ns),
-        _ => {
-            return Err(ConfigError::value(
-                place,
-                "exactly one of window_ms and window_ns is needed",
-            ));
-        }
-    };
-    window_ns
-        .filter(|ns| (1..=u64::MAX >> 2).contains(ns))
-        .ok_or_else(|| ConfigError::value(place, "a window is 1 ns at least and 146 years at most"))
 }
 
 /// The value of an asset in a short list.
