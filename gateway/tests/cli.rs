@@ -254,6 +254,17 @@ fn config_check_says_all_that_is_wrong_and_where() {
     let example = Scratch::new("example.toml", &String::from_utf8(example.stdout).unwrap());
     let output = pitlane(&["config", "check", example.path()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let output = pitlane(&["serve", "--config", example.path()]);
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "the example's key is everyone's"
+    );
+    assert!(
+        stderr(&output).contains("pitlane keygen"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -403,7 +414,9 @@ fn keygen_writes_a_key_once_for_its_owner_alone() {
         0o600
     );
     let pem = fs::read_to_string(&file.0).unwrap();
-    assert!(pem.starts_with("-----BEGIN PRIVATE KEY-----"));
+    let public = hex(&ClientKey::from_pem(&pem).unwrap().public());
+    assert_eq!(line, format!("public_key = \"{public}\"\n"));
+    assert!(ClientKey::from_pem(&pem.replace("PRIVATE", "PUBLIC")).is_err());
     let again = pitlane(&["keygen", "--out", file.path()]);
     assert_eq!(again.status.code(), Some(2));
     assert_eq!(

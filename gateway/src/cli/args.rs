@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 /// Admits orders: pre-trade risk at ring speed behind a binary gateway.
 #[derive(Debug, Parser)]
-#[command(name = "pitlane", version, about, arg_required_else_help = true)]
+#[command(name = "pitlane", version, arg_required_else_help = true)]
 pub(super) struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -9,6 +9,7 @@ use signal_hook::iterator::Signals;
 use super::args::ServeArgs;
 use super::run::{Failure, print};
 use crate::assembly::{Gateway, Stopped};
+use crate::client::ClientKey;
 use crate::config::Config;
 use crate::server::IoUsed;
 
@@ -20,6 +21,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     if let Some(io) = args.io {
         config.gateway.io = io.into();
     }
+    refuse_example_key(&config)?;
     // Before anything listens: a signal that comes now stops it as it should.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])
         .map_err(|error| Failure::run(format!("signals cannot be taken: {error}")))?;
@@ -50,6 +52,23 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     handle.close();
     let _ = again.join();
     report(&stopped)
+}
+
+/// Whoever read the example could log on.
+fn refuse_example_key(config: &Config) -> Result<(), Failure> {
+    let example = ClientKey::from_seed(&[0; 32]).public();
+    match config
+        .credentials
+        .iter()
+        .find(|entry| entry.public_key == example)
+    {
+        None => Ok(()),
+        Some(entry) => Err(Failure::input(format!(
+            "credential {} has the example's public key, whose private key everyone knows; \
+             make your own: pitlane keygen --out FILE",
+            entry.id
+        ))),
+    }
 }
 
 fn describe(gateway: &Gateway) {

@@ -2,7 +2,13 @@
 
 use core::fmt;
 
+use ed25519_dalek::pkcs8::{self, DecodePrivateKey};
 use ed25519_dalek::{Signer, SigningKey};
+
+/// A text is no private key.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("not an Ed25519 private key in PKCS#8 PEM ({0}); make one with: pitlane keygen --out FILE")]
+pub struct KeyError(pkcs8::Error);
 
 /// An Ed25519 key pair; the secret half is wiped when it is dropped, and is in
 /// no debug output.
@@ -14,6 +20,14 @@ impl ClientKey {
     #[must_use]
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self(SigningKey::from_bytes(seed))
+    }
+
+    /// From PKCS#8 PEM, as `pitlane keygen` writes it.
+    ///
+    /// # Errors
+    /// The text is no Ed25519 private key in PKCS#8 PEM.
+    pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
+        SigningKey::from_pkcs8_pem(pem).map(Self).map_err(KeyError)
     }
 
     /// The public half, for the gateway's configuration.

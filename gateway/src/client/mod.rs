@@ -44,7 +44,7 @@ mod sender;
 pub use connection::Client;
 pub use error::ClientError;
 pub use event::Event;
-pub use key::ClientKey;
+pub use key::{ClientKey, KeyError};
 pub use logon::Logon;
 pub use receiver::Receiver;
 pub use sender::Sender;
