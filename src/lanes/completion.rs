@@ -27,9 +27,13 @@ const ORPHAN: u32 = 1 << 4;
 const WOKEN: u32 = 1 << 5;
 /// The future is done with the slot while the worker may still be waking.
 const RELEASED: u32 = 1 << 6;
-const GENERATION_SHIFT: u32 = 8;
+/// The result is a wrapper, which keeps the slot to be finalized through.
+const KEPT: u32 = 1 << 7;
+/// A plain commit or rollback of the slot's wrapper is under way.
+const FINALIZING: u32 = 1 << 8;
+const GENERATION_SHIFT: u32 = 10;
 
-/// One slot's word: flags in the low 8 bits, generation in the high 24.
+/// One slot's word: flags in the low 10 bits, generation in the high 22.
 #[derive(Debug)]
 pub(crate) struct Completion(AtomicU32);
 
@@ -101,6 +105,60 @@ impl Completion {
         }
     }
 
+    /// The worker's mark, before it completes: the result is a wrapper.
+    pub(crate) fn keep(&self) {
+        self.0.fetch_or(KEPT, Ordering::Relaxed);
+    }
+
+    /// Whether a wrapper has the slot.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & KEPT != 0
+    }
+
+    /// The wrapper's move: the slot is pending again, with the same generation.
+    /// `wanted` is whether somebody will take the result.
+    pub(crate) fn rearm(&self, wanted: bool) {
+        // A worker may be between completing and waking; it is about to be done.
+        loop {
+            let word = self.0.load(Ordering::Acquire);
+            if word & WAITER == 0 || word & WOKEN != 0 {
+                break;
+            }
+            super::sync::yield_now();
+        }
+        if !wanted {
+            self.0.fetch_or(ABANDONED, Ordering::Relaxed);
+        }
+        let over = DONE | WAITER | WOKEN | RELEASED | KEPT | FINALIZING;
+        let over = if wanted { over | ABANDONED } else { over };
+        self.0.fetch_and(!over, Ordering::Relaxed);
+    }
+
+    /// Marks, or unmarks, a plain finalization.
+    pub(crate) fn set_finalizing(&self, finalizing: bool) {
+        if finalizing {
+            self.0.fetch_or(FINALIZING, Ordering::AcqRel);
+        } else {
+            self.0.fetch_and(!FINALIZING, Ordering::AcqRel);
+        }
+    }
+
+    /// Whether a plain finalization is under way.
+    pub(crate) fn is_finalizing(&self) -> bool {
+        self.0.load(Ordering::Acquire) & FINALIZING != 0
+    }
+
+    /// Whether this use of the slot is still pending: not done, not recycled.
+    pub(crate) fn is_pending(&self, generation: Generation) -> bool {
+        let word = self.0.load(Ordering::Acquire);
+        word >> GENERATION_SHIFT == generation.0 && word & DONE == 0
+    }
+
+    /// Which use this is; the caller owns the slot.
+    pub(crate) fn generation(&self) -> Generation {
+        Generation(self.0.load(Ordering::Relaxed) >> GENERATION_SHIFT)
+    }
+
     /// The worker took the waiter out; whether it must recycle the slot because
     /// the future has already let go of it.
     pub(crate) fn woken(&self) -> bool {
@@ -156,7 +214,8 @@ impl Completion {
     #[inline]
     pub(crate) fn recycle(&self) -> bool {
         let generation = self.0.load(Ordering::Relaxed) >> GENERATION_SHIFT;
-        let next = generation.wrapping_add(1) << GENERATION_SHIFT;
+        // Wraps within its bits.
+        let next = (generation << GENERATION_SHIFT).wrapping_add(1 << GENERATION_SHIFT);
         // An RMW, so that an orphan mark is never overwritten unseen. Release
         // hands the cells to the next claim; acquire orders the slab's end.
         self.0.swap(next, Ordering::AcqRel) & ORPHAN != 0

@@ -53,6 +53,19 @@ pub trait LocalDriver: Sized + 'static {
     /// Runs a command.
     fn command(&mut self, command: &Self::Command, now: Nanos);
 
+    /// Whether wrappers of this driver's handles reach the lane as nodes; for
+    /// [`Desk`](super::Desk) alone.
+    #[doc(hidden)]
+    const HAS_NODES: bool = false;
+
+    /// Ends what a wrapper sent; for [`Desk`](super::Desk) alone. Whether it
+    /// ran, rather than being aborted.
+    #[doc(hidden)]
+    fn run_node(&mut self, node: super::SentNode, now: Nanos, abort: bool) -> bool {
+        let _ = (node, now, abort);
+        false
+    }
+
     /// A command that a stop keeps from running (rule L27): the place to tell
     /// its sender.
     fn aborted(&mut self, command: &Self::Command, now: Nanos) {

@@ -188,8 +188,10 @@ impl<T: Send, E: Send, P: Send> Drop for Pending<T, E, P> {
     fn drop(&mut self) {
         if self.slot.abandon() {
             // SAFETY: done before it was abandoned: as in `into_result`.
-            drop(unsafe { self.slot.read::<Outcome<T, E, P>>() });
+            let unwanted = unsafe { self.slot.read::<Outcome<T, E, P>>() };
+            // Before the drop: a wrapper among it sends the slot away.
             self.slot.release();
+            drop(unwanted);
         }
     }
 }

@@ -9,6 +9,7 @@ use rtrb::Consumer;
 use super::driver::LocalDriver;
 use super::entry::{Admission, SubmitterCell};
 use super::message::Message;
+use super::node::Door;
 use super::slab::SlabRef;
 use super::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use super::tickets::Tickets;
@@ -24,7 +25,7 @@ pub(crate) struct RingEnd<D: LocalDriver> {
 /// Rings on their way to the worker, and how many there are in all.
 struct Registration<D: LocalDriver> {
     arriving: Vec<RingEnd<D>>,
-    /// Rings announced, and not yet drained and abandoned.
+    /// Rings announced (and the list of nodes), and not yet drained and abandoned.
     live: usize,
 }
 
@@ -69,7 +70,8 @@ impl<D: LocalDriver> Gate<D> {
             worker: CachePadded::new(Sleeper::new()),
             registration: Mutex::new(Registration {
                 arriving: Vec::new(),
-                live: 0,
+                // The list of nodes counts as a ring.
+                live: usize::from(D::HAS_NODES),
             }),
             tally: CachePadded::new(Tally {
                 direct: AtomicU64::new(0),
@@ -130,6 +132,16 @@ impl<D: LocalDriver> Gate<D> {
 
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Acquire)
+    }
+}
+
+impl<D: LocalDriver> Door for CachePadded<Gate<D>> {
+    fn ticket(&self) -> u64 {
+        self.tickets.take_always()
+    }
+
+    fn wake(&self) {
+        self.worker.wake();
     }
 }
 

@@ -11,10 +11,17 @@ use super::driver::LocalDriver;
 use super::gate::{Gate, RingEnd};
 use super::merge::{Merge, Rings, UNSEEN};
 use super::message::Message;
-use super::slab::SlabRef;
+use super::node::{NodeList, NodeQueue};
+use super::slab::{SlabRef, Slot};
 
 /// The most messages that are read before their ring slots are given back.
 const CHUNK: usize = 64;
+
+/// What the worker takes from its rings.
+pub(crate) enum Taken<'a, D: LocalDriver> {
+    Message(&'a Message<D>, SlabRef),
+    Node(Slot),
+}
 
 /// The worker's side of a shard's rings.
 pub(crate) struct Inbox<D: LocalDriver> {
@@ -27,12 +34,19 @@ pub(crate) struct Inbox<D: LocalDriver> {
 
 struct RingSet<D: LocalDriver> {
     gate: Arc<GateOf<D>>,
+    /// The shard's list of nodes, where the driver has them: source 0.
+    nodes: Option<(Arc<[NodeList]>, usize, NodeQueue)>,
     ends: Vec<RingEnd<D>>,
     /// The registrations that `ends` has.
     version: u64,
 }
 
 type GateOf<D> = crossbeam_utils::CachePadded<Gate<D>>;
+
+impl<D: LocalDriver> RingSet<D> {
+    /// Sources before the rings.
+    const NODES: usize = if D::HAS_NODES { 1 } else { 0 };
+}
 
 impl<D: LocalDriver> Rings for RingSet<D> {
     fn refresh(&mut self) -> usize {
@@ -41,12 +55,22 @@ impl<D: LocalDriver> Rings for RingSet<D> {
             self.version = version;
             self.gate.take_arriving(&mut self.ends);
         }
-        self.ends.len()
+        self.ends.len() + Self::NODES
+    }
+
+    #[inline]
+    fn is_unordered(&self, ring: usize) -> bool {
+        ring < Self::NODES
     }
 
     #[inline]
     fn head(&mut self, ring: usize) -> u64 {
-        self.ends[ring]
+        if ring < Self::NODES
+            && let Some((lists, shard, queue)) = &mut self.nodes
+        {
+            return queue.head(&lists[*shard]);
+        }
+        self.ends[ring - Self::NODES]
             .ring
             .peek()
             .map_or(UNSEEN, |message| message.ticket)
@@ -54,10 +78,11 @@ impl<D: LocalDriver> Rings for RingSet<D> {
 }
 
 impl<D: LocalDriver> Inbox<D> {
-    pub(crate) fn new(gate: Arc<GateOf<D>>) -> Self {
+    pub(crate) fn new(gate: Arc<GateOf<D>>, lists: &Arc<[NodeList]>, shard: usize) -> Self {
         Self {
             rings: RingSet {
                 gate,
+                nodes: D::HAS_NODES.then(|| (Arc::clone(lists), shard, NodeQueue::new())),
                 ends: Vec::with_capacity(limits::SUBMITTERS_MAX),
                 version: 0,
             },
@@ -68,13 +93,9 @@ impl<D: LocalDriver> Inbox<D> {
     }
 
     /// Gives at most `budget` messages to `run`, in order; how many it gave.
-    /// `run` must not unwind.
+    /// `run` must not unwind, and must not touch the rings.
     #[inline]
-    pub(crate) fn take(
-        &mut self,
-        budget: usize,
-        mut run: impl FnMut(&Message<D>, SlabRef),
-    ) -> usize {
+    pub(crate) fn take(&mut self, budget: usize, mut run: impl FnMut(Taken<'_, D>)) -> usize {
         let mut taken = 0;
         while taken < budget {
             let Some(ring) = self.next() else { break };
@@ -99,9 +120,12 @@ impl<D: LocalDriver> Inbox<D> {
         &mut self,
         ring: usize,
         budget: usize,
-        run: &mut impl FnMut(&Message<D>, SlabRef),
+        run: &mut impl FnMut(Taken<'_, D>),
     ) -> usize {
-        let end = &mut self.rings.ends[ring];
+        if ring < RingSet::<D>::NODES {
+            return self.take_node(run);
+        }
+        let end = &mut self.rings.ends[ring - RingSet::<D>::NODES];
         let wanted = budget.min(CHUNK);
         let mut there = end.ring.cached_slots();
         if there < wanted {
@@ -126,7 +150,7 @@ impl<D: LocalDriver> Inbox<D> {
                 }
                 self.merge.ran(message.ticket);
             }
-            run(message, end.slab);
+            run(Taken::Message(message, end.slab));
             count += 1;
         }
         chunk.commit(count);
@@ -138,6 +162,29 @@ impl<D: LocalDriver> Inbox<D> {
         self.merge.advance(ring, next);
         end.submitter.room.wake();
         count
+    }
+
+    /// Runs the node with the smallest ticket.
+    fn take_node(&mut self, run: &mut impl FnMut(Taken<'_, D>)) -> usize {
+        let Some((lists, shard, queue)) = &mut self.rings.nodes else {
+            return 0;
+        };
+        let Some(node) = queue.pop() else { return 0 };
+        self.merge.ran(node.ticket);
+        run(Taken::Node(node.slot));
+        let head = queue.head(&lists[*shard]);
+        self.merge.advance(0, head);
+        1
+    }
+
+    /// Closes the list of nodes for good and gives what is left of it to `run`.
+    pub(crate) fn close_nodes(&mut self, mut run: impl FnMut(Taken<'_, D>)) {
+        if let Some((lists, shard, queue)) = &mut self.rings.nodes {
+            queue.close(&lists[*shard]);
+            while let Some(node) = queue.pop() {
+                run(Taken::Node(node.slot));
+            }
+        }
     }
 
     /// Whether no message is in sight; looks at every ring.
@@ -161,7 +208,7 @@ impl<D: LocalDriver> Inbox<D> {
             // In this order: all that it pushed is in sight once it is gone.
             if end.submitter.is_gone() && end.ring.slots() == 0 {
                 self.rings.ends.swap_remove(ring);
-                self.merge.remove(ring);
+                self.merge.remove(ring + RingSet::<D>::NODES);
                 self.rings.gate.unregister();
             } else {
                 ring += 1;

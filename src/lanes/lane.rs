@@ -15,14 +15,14 @@ use crate::types::ShardId;
 use super::driver::{LocalDriver, Rest};
 use super::entry::Phase;
 use super::gate::{Gate, Tally};
-use super::inbox::Inbox;
+use super::inbox::{Inbox, Taken};
 use super::key::LaneKey;
 use super::message::{Content, Message};
 use super::observer::{Guarded, Hooks, NoopObserver, Observer, Place};
 use super::operation::{Call, Ended, fenced};
 use super::reentry;
 use super::shared::Core;
-use super::slab::SlabRef;
+use super::slab::{SlabRef, Slot};
 
 /// What a turn did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,17 @@ pub struct Lane<D: LocalDriver, O: Observer = NoopObserver, C: Clock = SystemClo
     inbox: Inbox<D>,
     running: Running<D, O>,
     turns_until_reap: u32,
+}
+
+/// What a wrapper sent to its lane.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct SentNode(pub(super) Slot);
+
+impl fmt::Debug for SentNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SentNode")
+    }
 }
 
 /// Everything that running a message needs, apart from the inbox.
@@ -74,7 +85,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
         let gate = Arc::clone(&core.gates[usize::from(shard.0)]);
         let hooks = Guarded::new(&core.observer, Place::Worker(shard), &core.observer_health);
         Self {
-            inbox: Inbox::new(Arc::clone(&gate)),
+            inbox: Inbox::new(Arc::clone(&gate), &core.lists, usize::from(shard.0)),
             core,
             running: Running {
                 shard,
@@ -130,7 +141,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
         }
         self.reap();
         if sealed && self.inbox.is_empty() {
-            self.running.release_driver();
+            self.finish(now);
             self.core.stopper.wake();
             return Progress::Finished;
         }
@@ -146,8 +157,9 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
         let running = &mut self.running;
         let clock = &self.core.clock;
         let mut counts = BatchCounts::default();
-        let taken = self.inbox.take(budget, |message, slab| {
-            running.run(message, slab, now, clock, &mut counts);
+        let taken = self.inbox.take(budget, |taken| match taken {
+            Taken::Message(message, slab) => running.run(message, slab, now, clock, &mut counts),
+            Taken::Node(slot) => running.run_node(slot, now, &mut counts),
         });
         if taken > 0 {
             counts.add_to(&running.gate.tally);
@@ -209,6 +221,19 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
             counts.add_to(&self.running.gate.tally);
             Ok(())
         })
+    }
+
+    /// The end: no more nodes, handles rolled back, the driver released.
+    fn finish(&mut self, now: Nanos) {
+        let running = &mut self.running;
+        let mut counts = BatchCounts::default();
+        self.inbox.close_nodes(|taken| {
+            if let Taken::Node(slot) = taken {
+                running.run_node(slot, now, &mut counts);
+            }
+        });
+        counts.add_to(&running.gate.tally);
+        running.release_driver();
     }
 
     #[cold]
@@ -373,6 +398,22 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
         true
     }
 
+    /// Ends what a wrapper sent.
+    fn run_node(&mut self, slot: Slot, now: Nanos, counts: &mut BatchCounts) {
+        Tally::add(&self.gate.tally.direct, 1);
+        let abort = self.gate.admission.phase() == Phase::Hard;
+        let node = SentNode(slot);
+        let ran = self
+            .driver
+            .as_mut()
+            .is_some_and(|driver| driver.run_node(node, now, abort));
+        if ran {
+            counts.completed += 1;
+        } else {
+            counts.aborted += 1;
+        }
+    }
+
     /// Whether the driver takes what waits in the rings; what a hard stop
     /// aborts, it does not run.
     #[inline]
@@ -437,7 +478,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Drop for Lane<D, O, C> {
         reentry::inside(engine, self.running.shard, || {
             // Not the engine's clock: it may be what this lane failed by.
             while self.take_batch(usize::MAX, Nanos::default()) > 0 {}
-            self.running.release_driver();
+            self.finish(Nanos::default());
         });
         self.core.stopper.wake();
     }

@@ -21,6 +21,8 @@ pub(crate) trait Rings {
     /// The ticket at the head of a ring, as an acquire load sees it, or
     /// [`UNSEEN`].
     fn head(&mut self, ring: usize) -> u64;
+    /// Whether a smaller ticket may come to a ring whose head is in sight.
+    fn is_unordered(&self, ring: usize) -> bool;
 }
 
 /// The worker's view of its rings' heads.
@@ -109,7 +111,7 @@ impl Merge {
         let count = rings.refresh();
         self.know(count);
         for (ring, head) in self.heads.iter_mut().enumerate() {
-            if *head == UNSEEN {
+            if *head == UNSEEN || rings.is_unordered(ring) {
                 *head = rings.head(ring);
             }
         }

@@ -18,23 +18,30 @@ mod barrier;
 mod batch;
 mod builder;
 mod completion;
+mod desk;
+mod desk_calls;
 mod driver;
 mod engine;
 mod entry;
 mod error;
 mod future;
 mod gate;
+mod handles;
 mod hdr;
 mod inbox;
 mod key;
 mod lane;
 mod merge;
 mod message;
+mod node;
 mod observer;
 mod operation;
 #[cfg(all(test, not(loom)))]
 mod order_test;
+mod pre_trade;
 mod reentry;
+mod risk_driver;
+mod sequencer;
 mod shared;
 mod slab;
 mod stop;
@@ -42,16 +49,27 @@ mod submitter;
 mod sync;
 mod tickets;
 mod wake;
+mod wrapper;
 
 pub use batch::Batch;
 pub use builder::{EngineBuilder, Inline};
+pub use desk::Desk;
+pub use desk_calls::{CallFuture, OrderFuture, Wait};
 pub use driver::{LocalDriver, Rest};
 pub use engine::{AsyncEngine, LaneSeed};
 pub use error::{BuildError, Failure, LaneError, Refused, SubmitterError};
 pub use future::{LaneFuture, Outcome};
 pub use hdr::{HdrObserver, LaneSnapshot};
 pub use key::LaneKey;
+#[doc(hidden)]
+pub use lane::SentNode;
 pub use lane::{Lane, Progress};
 pub use observer::{Hooks, NoopObserver, Observer, Place};
+pub use pre_trade::PreTradeDriver;
+pub use risk_driver::RiskError;
+pub use sequencer::{Everywhere, Sequencer};
 pub use stop::{StopError, StopReport};
 pub use submitter::{Class, Submitter};
+pub use wrapper::{
+    AsyncDropCopy, AsyncRequest, AsyncReservation, CloseFuture, ExecuteFuture, Verdict,
+};

@@ -18,7 +18,13 @@ pub(crate) trait Operation<D>: Send + 'static {
     type Error: Send + 'static;
     type Payload: Send + 'static;
 
-    fn run(self, driver: &mut D, now: Nanos) -> Outcome<Self::Value, Self::Error, Self::Payload>;
+    /// Runs in the lane; `slot` is where its outcome will stand.
+    fn run(
+        self,
+        driver: &mut D,
+        now: Nanos,
+        slot: Slot,
+    ) -> Outcome<Self::Value, Self::Error, Self::Payload>;
 
     /// It will not run: what was submitted, to give back.
     fn abort(self) -> Option<Self::Payload>;
@@ -37,7 +43,7 @@ where
     type Payload = ();
 
     #[inline]
-    fn run(self, driver: &mut D, _now: Nanos) -> Outcome<T> {
+    fn run(self, driver: &mut D, _now: Nanos, _slot: Slot) -> Outcome<T> {
         Ok((self.0)(driver))
     }
 
@@ -76,7 +82,7 @@ pub(crate) unsafe fn run_task<D, O: Operation<D>>(slot: Slot, call: Call<'_, D>)
     let operation = unsafe { slot.read::<O>() };
     let (outcome, ended) = match call {
         Call::Run { driver, now } => {
-            match catch_unwind(AssertUnwindSafe(|| operation.run(driver, now))) {
+            match catch_unwind(AssertUnwindSafe(|| operation.run(driver, now, slot))) {
                 Ok(outcome) => (outcome, Ended::Ran),
                 Err(panic) => {
                     fenced(|| drop(panic));
@@ -101,20 +107,32 @@ pub(crate) unsafe fn run_task<D, O: Operation<D>>(slot: Slot, call: Call<'_, D>)
             }
         },
     };
-    // SAFETY: the operation was moved out, and the worker owns the slot until
-    // it completes it.
+    // SAFETY: the operation was moved out, and the worker owns the slot.
+    unsafe { publish(slot, outcome) };
+    ended
+}
+
+/// Writes an outcome, completes the slot, and drops what nobody wants.
+///
+/// # Safety
+/// The slot is pending, empty, and the caller is the worker that it was sent to.
+pub(crate) unsafe fn publish<T: Send, E: Send, P: Send>(slot: Slot, outcome: Outcome<T, E, P>) {
+    // SAFETY: by the caller's promise.
     unsafe { slot.write(outcome) };
     // SAFETY: the outcome is written.
     if unsafe { slot.complete() } {
         // SAFETY: written above, and nobody else will read it.
-        let unwanted = unsafe { slot.read::<Outcome<O::Value, O::Error, O::Payload>>() };
+        let unwanted = unsafe { slot.read::<Outcome<T, E, P>>() };
+        // A wrapper among it has the slot, and sends it to be closed.
+        let kept = slot.word().is_kept();
         fenced(|| drop(unwanted));
-        slot.recycle();
+        if !kept {
+            slot.recycle();
+        }
     }
-    ended
 }
 
-fn task_failed<T, E, P>() -> Outcome<T, E, P> {
+pub(crate) fn task_failed<T, E, P>() -> Outcome<T, E, P> {
     Err(Failure::without_payload(LaneError::TaskFailed))
 }
 

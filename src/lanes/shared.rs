@@ -15,6 +15,7 @@ use super::error::SubmitterError;
 use super::gate::{Gate, RingEnd};
 use super::key::LaneKey;
 use super::message::Message;
+use super::node::{Door, NodeList};
 use super::observer::{Observer, ObserverHealth};
 use super::reentry::EngineId;
 use super::slab::SlabOwner;
@@ -47,6 +48,8 @@ pub(crate) struct Core<D: LocalDriver, O, C> {
     pub(crate) observer: O,
     pub(crate) observer_health: Arc<ObserverHealth>,
     pub(crate) clock: C,
+    /// Nodes by shard; empty where the driver has none.
+    pub(crate) lists: Arc<[NodeList]>,
     /// Where a stop sleeps until lanes are finished.
     pub(crate) stopper: Sleeper,
     registry: Mutex<Registry>,
@@ -71,12 +74,19 @@ pub(crate) struct Counts {
 impl<D: LocalDriver, O: Observer, C: Clock> Core<D, O, C> {
     pub(crate) fn new(settings: Settings, shards: u16, observer: O, clock: C) -> Self {
         super::barrier::prepare();
+        let gates: Box<[_]> = (0..shards)
+            .map(|_| Arc::new(CachePadded::new(Gate::<D>::new())))
+            .collect();
+        let lists = gates
+            .iter()
+            .filter(|_| D::HAS_NODES)
+            .map(|gate| NodeList::new(Arc::clone(gate) as Arc<dyn Door>))
+            .collect();
         Self {
             id: EngineId::next(),
             settings,
-            gates: (0..shards)
-                .map(|_| Arc::new(CachePadded::new(Gate::new())))
-                .collect(),
+            lists,
+            gates,
             observer,
             observer_health: Arc::default(),
             clock,
@@ -113,7 +123,11 @@ impl<D: LocalDriver, O: Observer, C: Clock> Core<D, O, C> {
             return Err(SubmitterError::TooMany(limits::SUBMITTERS_MAX));
         }
         let cell = Arc::new(SubmitterCell::new());
-        let slab = SlabOwner::new(self.settings.completion_slots, self.id);
+        let slab = SlabOwner::new(
+            self.settings.completion_slots,
+            self.id,
+            Arc::clone(&self.lists),
+        );
         for gate in &self.gates {
             gate.announce();
         }

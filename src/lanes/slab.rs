@@ -12,7 +12,10 @@ use core::mem::{MaybeUninit, align_of, size_of};
 use core::ptr::NonNull;
 use core::task::Waker;
 
+use std::sync::Arc;
+
 use super::completion::{Completed, Completion, Generation};
+use super::node::{Node, NodeList};
 use super::reentry::EngineId;
 use super::sync::{AtomicUsize, Ordering, Thread};
 
@@ -45,8 +48,13 @@ struct Slab {
     words: Box<[Completion]>,
     waiters: Box<[UnsafeCell<Waiter>]>,
     payloads: Box<[Payload]>,
-    /// Slots that are not returned for good, plus one for the submitter.
+    /// The links by which wrappers' slots reach their lane without a ring.
+    nodes: Box<[Node]>,
+    /// Slots that are not returned for good, one for the submitter, and one for
+    /// each wrapper.
     alive: AtomicUsize,
+    /// The lists that nodes go to, by shard.
+    lists: Arc<[NodeList]>,
     engine: EngineId,
 }
 
@@ -100,7 +108,7 @@ impl SlabRef {
 }
 
 impl SlabOwner {
-    pub(crate) fn new(slots: u16, engine: EngineId) -> Self {
+    pub(crate) fn new(slots: u16, engine: EngineId, lists: Arc<[NodeList]>) -> Self {
         let count = usize::from(slots);
         let slab = Box::new(Slab {
             words: (0..count).map(|_| Completion::new()).collect(),
@@ -110,7 +118,11 @@ impl SlabOwner {
             payloads: (0..count)
                 .map(|_| Payload(UnsafeCell::new(MaybeUninit::uninit())))
                 .collect(),
+            nodes: (0..if lists.is_empty() { 0 } else { count })
+                .map(|_| Node::new())
+                .collect(),
             alive: AtomicUsize::new(count + 1),
+            lists,
             engine,
         });
         Self {
@@ -181,7 +193,7 @@ impl Slot {
     }
 
     #[inline]
-    fn word(&self) -> &Completion {
+    pub(crate) fn word(&self) -> &Completion {
         &self.slab().words[usize::from(self.index)]
     }
 
@@ -301,9 +313,13 @@ impl Slot {
         false
     }
 
-    /// The future took the result out of a completed slot.
+    /// The future took the result out of a completed slot; a wrapper among it
+    /// keeps the slot.
     #[inline]
     pub(crate) fn release(self) {
+        if self.word().is_kept() {
+            return;
+        }
         if self.word().release() {
             self.recycle();
         }
@@ -313,5 +329,57 @@ impl Slot {
     /// and then [`release`](Self::release).
     pub(crate) fn abandon(&self) -> bool {
         self.word().abandon()
+    }
+}
+
+/// A wrapper's share of the slab: the slot's word can be read for as long as
+/// the wrapper lives, whoever recycles the slot.
+pub(crate) struct KeptSlot {
+    slot: Slot,
+    generation: Generation,
+}
+
+impl KeptSlot {
+    /// The worker makes the wrapper of the slot that it is completing.
+    pub(crate) fn keep(slot: Slot) -> Self {
+        // Relaxed: the slot itself keeps the slab alive meanwhile.
+        slot.slab().alive.fetch_add(1, Ordering::Relaxed);
+        slot.word().keep();
+        Self {
+            slot,
+            generation: slot.word().generation(),
+        }
+    }
+
+    pub(crate) const fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    pub(crate) fn is_pending(&self) -> bool {
+        self.slot.word().is_pending(self.generation)
+    }
+
+    /// Sends what stands in the slot to its lane, with a ticket; `false` when
+    /// the lane is closed for good.
+    ///
+    /// # Safety
+    /// The wrapper owns the slot, re-armed and loaded, and was made by a lane
+    /// with nodes.
+    pub(crate) unsafe fn post(&self, shard: u16) -> bool {
+        let slab = self.slot.slab();
+        let list = &slab.lists[usize::from(shard)];
+        let node = &slab.nodes[usize::from(self.slot.index)];
+        // SAFETY: by the caller's promise the node is in no list.
+        unsafe { list.push(node, self.slot) }
+    }
+}
+
+impl Drop for KeptSlot {
+    fn drop(&mut self) {
+        give_back(self.slot.slab, 1);
     }
 }

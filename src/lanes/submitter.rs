@@ -221,6 +221,19 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
         patience: Patience,
     ) -> Result<FutureOf<D, Op>, Refused<Op>> {
         let shard = self.core.shard(key);
+        self.operate_on(shard, key, operation, class, patience)
+    }
+
+    /// As [`operate`](Self::operate), in a lane that is known.
+    #[inline]
+    pub(crate) fn operate_on<Op: Operation<D>>(
+        &mut self,
+        shard: u16,
+        key: LaneKey,
+        operation: Op,
+        class: Class,
+        patience: Patience,
+    ) -> Result<FutureOf<D, Op>, Refused<Op>> {
         let refuse = |error, payload| Err(Refused { error, payload });
         if let Err(error) = self.enter(shard, key, class, patience) {
             return refuse(error, operation);

@@ -4,15 +4,15 @@
 #[cfg(not(loom))]
 pub(crate) use std::{
     sync::Mutex,
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
-    thread::{Thread, current},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    thread::{Thread, current, yield_now},
 };
 
 #[cfg(loom)]
 pub(crate) use loom::{
     sync::Mutex,
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
-    thread::{Thread, current},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    thread::{Thread, current, yield_now},
 };
 
 /// Parks for at most `nanos`; the model has no time and parks until it is woken.

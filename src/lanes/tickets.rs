@@ -41,4 +41,9 @@ impl Tickets {
             None
         }
     }
+
+    /// A ticket for a node, which always has one.
+    pub(crate) fn take_always(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
 }

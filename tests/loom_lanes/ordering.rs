@@ -98,6 +98,10 @@ struct Seen {
 }
 
 impl Rings for Seen {
+    fn is_unordered(&self, _ring: usize) -> bool {
+        false
+    }
+
     fn refresh(&mut self) -> usize {
         let version = self.shard.version.load(Ordering::Acquire);
         if version != self.version {

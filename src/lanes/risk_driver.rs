@@ -1,0 +1,134 @@
+//! Our own risk engine behind the typed calls (rule L1).
+
+use crate::risk::{
+    AdjustError, Adjustment, DropCopy, ExecuteError, ExecutionReport, Rejects, ReportOutcome,
+    RequestToken, ReservationToken, RetireError, RiskEngine, TokenError,
+};
+use crate::time::Nanos;
+use crate::types::{AccountId, Order};
+
+use super::pre_trade::PreTradeDriver;
+
+/// The risk engine's own failures; refusals of orders are values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RiskError {
+    /// A token that the call needs is of no use.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// A batch of adjustments was refused.
+    #[error(transparent)]
+    Adjust(#[from] AdjustError),
+    /// An account cannot be retired.
+    #[error(transparent)]
+    Retire(#[from] RetireError),
+}
+
+impl PreTradeDriver for RiskEngine {
+    type Order = Order;
+    type Request = RequestToken;
+    type Reservation = ReservationToken;
+    /// The token that execution reports of the order name.
+    type View = ReservationToken;
+    type DropCopyView = DropCopy;
+    type Rejects = Rejects;
+    type Report = ExecutionReport;
+    type Settled = ReportOutcome;
+    type Adjustments = Vec<Adjustment>;
+    type Error = RiskError;
+
+    fn account_of(order: &Order) -> Option<AccountId> {
+        // Every id is an account's.
+        Some(order.account)
+    }
+
+    fn report_account(report: &ExecutionReport) -> AccountId {
+        report.account
+    }
+
+    fn is_malformed(rejects: &Rejects) -> bool {
+        rejects.as_slice().is_empty()
+    }
+
+    fn start_pre_trade(
+        &mut self,
+        order: &Order,
+        now: Nanos,
+    ) -> Result<Result<RequestToken, Rejects>, RiskError> {
+        Ok(Self::start_pre_trade(self, order, now))
+    }
+
+    fn execute(
+        &mut self,
+        request: RequestToken,
+        now: Nanos,
+    ) -> Result<Result<ReservationToken, Rejects>, RiskError> {
+        match Self::execute(self, request, now) {
+            Ok(reservation) => Ok(Ok(reservation)),
+            Err(ExecuteError::Rejected(rejects)) => Ok(Err(rejects)),
+            Err(ExecuteError::Token(error)) => Err(error.into()),
+        }
+    }
+
+    fn execute_pre_trade(
+        &mut self,
+        order: &Order,
+        now: Nanos,
+    ) -> Result<Result<ReservationToken, Rejects>, RiskError> {
+        Ok(Self::execute_pre_trade(self, order, now))
+    }
+
+    fn check_order(&mut self, order: &Order, now: Nanos) -> Result<Result<(), Rejects>, RiskError> {
+        Ok(Self::check_order(self, order, now))
+    }
+
+    fn apply_drop_copy(
+        &mut self,
+        order: &Order,
+        now: Nanos,
+    ) -> Result<Result<(ReservationToken, DropCopy), Rejects>, RiskError> {
+        Ok(Self::apply_drop_copy(self, order, now).map(|copy| (copy.token, copy)))
+    }
+
+    fn apply_execution_report(
+        &mut self,
+        report: &ExecutionReport,
+        now: Nanos,
+    ) -> Result<ReportOutcome, RiskError> {
+        Ok(Self::apply_execution_report(self, report, now)?)
+    }
+
+    fn apply_account_adjustment(
+        &mut self,
+        account: AccountId,
+        adjustments: &Vec<Adjustment>,
+        _now: Nanos,
+    ) -> Result<(), RiskError> {
+        Ok(self.adjust(account, adjustments)?)
+    }
+
+    fn retire_account(&mut self, account: AccountId, _now: Nanos) -> Result<(), RiskError> {
+        Ok(self.retire(account)?)
+    }
+
+    fn view(&self, reservation: &ReservationToken) -> ReservationToken {
+        *reservation
+    }
+
+    fn commit(&mut self, reservation: &mut ReservationToken, _now: Nanos) -> Result<(), RiskError> {
+        Ok(Self::commit(self, *reservation)?)
+    }
+
+    fn rollback(
+        &mut self,
+        reservation: &mut ReservationToken,
+        _now: Nanos,
+    ) -> Result<(), RiskError> {
+        Ok(Self::rollback(self, *reservation)?)
+    }
+
+    fn abandon(&mut self, request: RequestToken) {
+        // Stale only where the account went with it; nothing is left then.
+        let _ = Self::abandon(self, request);
+    }
+}
