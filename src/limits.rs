@@ -259,7 +259,7 @@ pub const STEP_BURST_NANOS: u64 = 1_000_000;
 /// reading, it costs each step 2 ns.
 pub const STEP_CLOCK_EVERY: u32 = 16;
 
-/// Step frames of one event loop: some 200 MiB, reached only by a runaway.
+/// Step frames of one event loop: some 300 MiB, reached only by a runaway.
 pub const STEP_FRAMES_MAX: u32 = 1 << 20;
 
 /// Step instances of one event loop, running or being built.

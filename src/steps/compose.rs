@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::erased::{Block, Body, Handler, LoopBody};
+use super::erased::{Block, Handler, LoopBody};
 use super::error::{StepError, StepResult};
 use super::event_loop::EventLoop;
 use super::inbox::SlotWaker;
@@ -82,13 +82,14 @@ impl<'a> Level<'a> {
         self.violation.get_or_insert(error);
     }
 
+    #[inline]
     fn push_body<A, F>(&mut self, body: F, on_error: Option<Handler>) -> u32
     where
         A: Values,
         F: FnOnce(&mut Step<'_>, A) -> StepResult + 'static,
     {
         self.push(|frame| {
-            frame.work = Work::Body(Body::new(body));
+            frame.body.fill(body);
             if on_error.is_some() {
                 frame.on_error = on_error;
             }

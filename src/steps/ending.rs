@@ -1,6 +1,7 @@
 //! How steps, flows and instances end: what is dropped, freed and released, and
 //! in which order (rules S9 and S16).
 
+use std::cell::RefMut;
 use std::rc::Rc;
 
 use super::erased::ErasedValue;
@@ -8,7 +9,7 @@ use super::error::{StepError, codes};
 use super::event_loop::EventLoop;
 use super::pool::NIL;
 use super::step::{Call, Step};
-use super::tables::{Hold, Phase, Work};
+use super::tables::{Hold, Phase, Tables, Work};
 
 impl EventLoop {
     /// Ends the flow's innermost frame; its parent is the innermost then.
@@ -20,16 +21,20 @@ impl EventLoop {
 
     /// Drops what a frame holds and frees it. Its sub-steps are gone already.
     fn end_frame(&self, frame: u32) {
-        let (work, on_error, extra) = {
+        let (body, work, on_error, extra) = {
             let mut tables = self.tables();
             tables.disarm(frame);
             let place = &mut tables.frames[frame];
             (
+                place.body.take(),
                 std::mem::take(&mut place.work),
                 place.on_error.take(),
                 std::mem::replace(&mut place.extra, NIL),
             )
         };
+        if body.is_some() {
+            self.discard(body);
+        }
         match work {
             Work::Future { future, slot } => self.end_future(future, slot),
             Work::None | Work::Relinquish => {}
@@ -203,7 +208,7 @@ impl EventLoop {
         if cancel {
             self.cancel_instance(instance);
         } else if free {
-            self.free_instance(instance);
+            self.free_instance(self.tables(), instance);
         }
     }
 
@@ -241,32 +246,37 @@ impl EventLoop {
 
     /// The instance's handle was dropped: cancels what runs, then frees it.
     pub(super) fn drop_instance(&self, instance: u32) {
-        let running = {
-            let mut tables = self.tables();
-            let place = &mut tables.instances[instance];
-            place.handle_gone = true;
-            place.awaited = false;
-            place.phase == Phase::Ended && !place.running
-        };
-        if running {
-            self.free_instance(instance);
+        let mut tables = self.tables();
+        let place = &mut tables.instances[instance];
+        place.handle_gone = true;
+        place.awaited = false;
+        if place.phase == Phase::Ended && !place.running {
+            self.free_instance(tables, instance);
         } else {
+            drop(tables);
             self.cancel_instance(instance);
         }
     }
 
     /// Drops what an instance holds, and frees it.
-    fn free_instance(&self, instance: u32) {
-        let (state, held) = {
-            let mut tables = self.tables();
-            let place = &mut tables.instances[instance];
-            place.cancel_requested = false;
-            place.handle_gone = false;
-            place.awaited = false;
-            place.account = None;
+    fn free_instance<'a>(&'a self, mut tables: RefMut<'a, Tables>, instance: u32) {
+        let place = &mut tables.instances[instance];
+        place.cancel_requested = false;
+        place.handle_gone = false;
+        place.awaited = false;
+        place.account = None;
+        place.round = 0;
+        if place.last_error.is_some() {
             place.last_error = None;
             place.error_info = "".into();
-            place.round = 0;
+        }
+        let holds = place.catch_trace.is_some()
+            || place.unhandled_error.is_some()
+            || place.cancel_handler.is_some()
+            || place.outcome.is_some()
+            || place.waker.is_some()
+            || !place.state.is_clear();
+        if holds {
             let held = (
                 place.catch_trace.take(),
                 place.unhandled_error.take(),
@@ -274,12 +284,14 @@ impl EventLoop {
                 place.outcome.take(),
                 place.waker.take(),
             );
-            (Rc::clone(&place.state), held)
-        };
-        self.discard(held);
-        self.guard(|| state.clear());
-        drop(state);
-        self.tables().instances.give(instance);
+            let state = Rc::clone(&place.state);
+            drop(tables);
+            self.discard(held);
+            self.guard(|| state.clear());
+            drop(state);
+            tables = self.tables();
+        }
+        tables.instances.give(instance);
     }
 
     /// Cancels every flow and drops every callback. What is executed or

@@ -15,6 +15,7 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::any::TypeId;
+use std::cell::RefMut;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
@@ -24,6 +25,7 @@ use std::task::{Context, Poll};
 
 use super::error::{StepError, StepResult};
 use super::step::Step;
+use super::tables::Tables;
 use super::values::{Passed, Values};
 use crate::limits::{STEP_FUTURE_BYTES, STEP_INLINE_BYTES, STEP_INLINE_HANDLER_BYTES};
 
@@ -89,17 +91,32 @@ impl<C, const N: usize> Drop for Erased<C, N> {
     }
 }
 
-/// A step's body.
-pub(super) type Body =
-    Erased<unsafe fn(*mut u8, &mut Step<'_>, Passed) -> StepResult, STEP_INLINE_BYTES>;
+type CallBody = unsafe fn(*mut u8, RefMut<'_, Tables>, &mut Step<'_>, &mut Passed) -> StepResult;
 
-unsafe fn call_body<F, A>(place: *mut u8, step: &mut Step<'_>, passed: Passed) -> StepResult
+/// A step's body, which is written into its frame and called out of it without
+/// being moved in between: copies of the room would cost more than the call.
+pub(super) struct Body {
+    room: Room<STEP_INLINE_BYTES>,
+    /// None while the room is empty.
+    table: Option<&'static Table<CallBody>>,
+    /// The closure may hold anything, so this is neither `Send` nor `Sync`.
+    _anything: PhantomData<*mut ()>,
+}
+
+unsafe fn call_body<F, A>(
+    place: *mut u8,
+    tables: RefMut<'_, Tables>,
+    step: &mut Step<'_>,
+    passed: &mut Passed,
+) -> StepResult
 where
     F: FnOnce(&mut Step<'_>, A) -> StepResult,
     A: Values,
 {
-    // SAFETY: the table was made for an `F` at `place`; the caller forgets it.
+    // SAFETY: the table was made for an `F` at `place`; the caller took the
+    // table, so it is read out once, and the place does not move meanwhile.
     let body = unsafe { place.cast::<F>().read() };
+    drop(tables);
     body(step, A::take(passed)?)
 }
 
@@ -110,7 +127,7 @@ where
     F: FnOnce(&mut Step<'_>, A) -> StepResult + 'static,
     A: Values,
 {
-    const TABLE: &'static Table<unsafe fn(*mut u8, &mut Step<'_>, Passed) -> StepResult> = &Table {
+    const TABLE: &'static Table<CallBody> = &Table {
         call: call_body::<F, A>,
         drop: drop_at::<F>,
     };
@@ -118,33 +135,79 @@ where
 
 impl Body {
     #[inline]
-    pub(super) fn new<F, A>(body: F) -> Self
+    pub(super) const fn is_empty(&self) -> bool {
+        self.table.is_none()
+    }
+
+    /// The body itself, to be dropped; the place is empty afterwards.
+    pub(super) fn take(&mut self) -> Option<Self> {
+        (!self.is_empty()).then(|| std::mem::take(self))
+    }
+
+    /// Puts a closure into an empty body.
+    #[inline]
+    pub(super) fn fill<F, A>(&mut self, body: F)
     where
         F: FnOnce(&mut Step<'_>, A) -> StepResult + 'static,
         A: Values,
     {
         if Room::<STEP_INLINE_BYTES>::fits::<F>() {
-            Self::holding(body, BodyTable::<F, A>::TABLE)
+            self.fill_inline(body);
         } else {
             let body = Box::new(body);
-            Self::boxed(move |step: &mut Step<'_>, values: A| body(step, values))
+            self.fill_inline(move |step: &mut Step<'_>, values: A| body(step, values));
         }
     }
 
-    fn boxed<F, A>(body: F) -> Self
+    #[inline]
+    fn fill_inline<F, A>(&mut self, body: F)
     where
         F: FnOnce(&mut Step<'_>, A) -> StepResult + 'static,
         A: Values,
     {
-        Self::holding(body, BodyTable::<F, A>::TABLE)
+        assert!(self.table.is_none() && Room::<STEP_INLINE_BYTES>::fits::<F>());
+        // SAFETY: the room is empty, and large and aligned enough for `F`.
+        unsafe { self.room.at::<F>().write(body) };
+        self.table = Some(BodyTable::<F, A>::TABLE);
     }
 
+    /// Calls the body of a frame, which is empty afterwards. The tables are
+    /// given back as soon as the closure is out of them, before it runs.
     #[inline]
-    pub(super) fn call(self, step: &mut Step<'_>, passed: Passed) -> StepResult {
-        let mut shell = ManuallyDrop::new(self);
-        // SAFETY: the room holds the closure of the table; the shell is
-        // forgotten, so it is read out once.
-        unsafe { (shell.table.call)(shell.room.at(), step, passed) }
+    pub(super) fn call(
+        mut tables: RefMut<'_, Tables>,
+        frame: u32,
+        step: &mut Step<'_>,
+        passed: &mut Passed,
+    ) -> StepResult {
+        let body = &mut tables.frames[frame].body;
+        let Some(table) = body.table.take() else {
+            return Ok(());
+        };
+        let place = body.room.at();
+        // SAFETY: the room holds the closure of the table, which was taken, so
+        // it is read out once: by the call, while `tables` still borrows the
+        // frame, so that it neither moves nor is freed before.
+        unsafe { (table.call)(place, tables, step, passed) }
+    }
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self {
+            room: Room([MaybeUninit::uninit(); STEP_INLINE_BYTES]),
+            table: None,
+            _anything: PhantomData,
+        }
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        if let Some(table) = self.table {
+            // SAFETY: with a table, the room holds the closure it was made for.
+            unsafe { (table.drop)(self.room.at()) }
+        }
     }
 }
 
@@ -197,7 +260,8 @@ impl Handler {
 
     pub(super) fn call(self, step: &mut Step<'_>, error: &StepError) -> StepResult {
         let mut shell = ManuallyDrop::new(self);
-        // SAFETY: as for `Body::call`.
+        // SAFETY: the room holds the closure of the table; the shell is
+        // forgotten, so it is read out once.
         unsafe { (shell.table.call)(shell.room.at(), step, error) }
     }
 }
@@ -236,7 +300,8 @@ impl Canceller {
 
     pub(super) fn call(self, step: &mut Step<'_>) {
         let mut shell = ManuallyDrop::new(self);
-        // SAFETY: as for `Body::call`.
+        // SAFETY: the room holds the closure of the table; the shell is
+        // forgotten, so it is read out once.
         unsafe { (shell.table.call)(shell.room.at(), step) }
     }
 }
@@ -328,7 +393,8 @@ impl Callback {
 
     pub(super) fn call(self) {
         let mut shell = ManuallyDrop::new(self);
-        // SAFETY: as for `Body::call`.
+        // SAFETY: the room holds the closure of the table; the shell is
+        // forgotten, so it is read out once.
         unsafe { (shell.table.call)(shell.room.at()) }
     }
 }

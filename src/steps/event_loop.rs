@@ -189,11 +189,17 @@ impl EventLoop {
     ///
     /// From inside a callback or step it does nothing.
     pub fn turn(&self, budget: usize) -> Progress {
+        self.turn_at(self.now(), budget)
+    }
+
+    /// The same for a caller that has just read the clock that this loop has:
+    /// a shard reads it once for all that it does in a turn.
+    pub fn turn_at(&self, now: Nanos, budget: usize) -> Progress {
         if self.0.in_turn.replace(true) {
             return Progress::default();
         }
         let turn = InTurn(self);
-        self.read_clock();
+        self.tables().now = now;
         let mut work = self.drain_remote(budget);
         work += self.fire_timers(budget - work);
         work += self.run_round(budget - work);
@@ -205,8 +211,7 @@ impl EventLoop {
             work,
             more: ready.iter().any(|&round| !tables.ready.is_empty(round))
                 || next_due.is_some_and(|due| due <= tables.now)
-                || self.0.shared.wakes.is_signalled()
-                || !self.0.shared.inbox.is_empty(),
+                || self.0.shared.wakes.is_signalled(),
             next_due,
         }
     }
@@ -382,12 +387,6 @@ impl EventLoop {
 
     pub(super) fn lane_queue_max(&self) -> usize {
         self.0.lane_queue
-    }
-
-    pub(super) fn read_clock(&self) -> Nanos {
-        let now = self.now();
-        self.tables().now = now;
-        now
     }
 
     /// Calls code of the user where its panic has nowhere to go.

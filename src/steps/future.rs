@@ -46,7 +46,7 @@ impl<A: Values> Future for StepsFuture<A> {
         };
         event_loop.discard(old);
         match outcome {
-            Some(outcome) => Poll::Ready(outcome.and_then(A::take)),
+            Some(outcome) => Poll::Ready(outcome.and_then(|mut passed| A::take(&mut passed))),
             None => Poll::Pending,
         }
     }

@@ -111,7 +111,7 @@ impl RemoteHandle {
             return Err(PostError::Closed(values));
         }
         self.post(Ok(SendPassed::new(values))).map_err(|outcome| {
-            let values = outcome.map(|values| V::take(values.into_passed()));
+            let values = outcome.map(|values| V::take(&mut values.into_passed()));
             match values {
                 Ok(Ok(values)) => PostError::Full(values),
                 _ => unreachable!("the message that was just packed"),

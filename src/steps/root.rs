@@ -42,6 +42,8 @@ pub struct AsyncSteps {
     event_loop: EventLoop,
     /// `NIL` once the instance runs without a handle.
     instance: u32,
+    /// Where steps are added; `NIL` once it was executed or cancelled.
+    frame: u32,
     state: Rc<State>,
     /// A step could not be added while it was built.
     violation: Option<StepError>,
@@ -77,6 +79,7 @@ impl AsyncSteps {
         Ok(Self {
             event_loop: event_loop.clone(),
             instance,
+            frame,
             state: Rc::clone(&place.state),
             violation: None,
         })
@@ -182,6 +185,7 @@ impl AsyncSteps {
             return Err(violation.clone());
         }
         if empty {
+            self.frame = NIL;
             self.event_loop.tables().instances[self.instance].phase = Phase::Ended;
             self.event_loop.cancel_flow(flow);
             self.event_loop.end_instance(self.instance, Ok(None));
@@ -190,6 +194,7 @@ impl AsyncSteps {
         if let Some(account) = account {
             self.take_lane(flow, frame, AccountLane(account))?;
         }
+        self.frame = NIL;
         let mut tables = self.event_loop.tables();
         tables.instances[self.instance].phase = Phase::Running;
         if tables.frames[frame].status != Status::Waiting {
@@ -219,6 +224,7 @@ impl AsyncSteps {
     /// no error handler, nothing afterwards (rule S9). From within one of its
     /// own bodies it acts when that returns. Again is nothing.
     pub fn cancel(&mut self) {
+        self.frame = NIL;
         self.event_loop.cancel_instance(self.instance);
     }
 
@@ -276,28 +282,28 @@ impl AsyncSteps {
     }
 
     /// Where steps go; `NIL` once the instance was executed.
+    #[inline]
     pub(super) fn root_level(&mut self) -> Level<'_> {
-        let frame = {
-            let mut tables = self.event_loop.tables();
-            let (flow, phase) = {
-                let place = &tables.instances[self.instance];
-                (place.flow, place.phase)
-            };
-            match phase {
-                Phase::Building => tables.flows[flow].top,
-                Phase::Running => {
-                    let error = StepError::internal("a step was added to a running instance");
-                    tables.flows[flow].pending.get_or_insert(Pending {
-                        error,
-                        noted: false,
-                    });
-                    tables.schedule(flow);
-                    NIL
-                }
-                Phase::Ended => NIL,
-            }
-        };
-        Level::new(&self.event_loop, frame, &mut self.violation)
+        if self.frame == NIL {
+            self.added_late();
+        }
+        Level::new(&self.event_loop, self.frame, &mut self.violation)
+    }
+
+    /// A step was added after `execute`: the flow fails by it, if it runs.
+    #[cold]
+    fn added_late(&self) {
+        let mut tables = self.event_loop.tables();
+        let place = &tables.instances[self.instance];
+        if place.phase == Phase::Running {
+            let flow = place.flow;
+            let error = StepError::internal("a step was added to a running instance");
+            tables.flows[flow].pending.get_or_insert(Pending {
+                error,
+                noted: false,
+            });
+            tables.schedule(flow);
+        }
     }
 }
 

@@ -42,61 +42,104 @@ struct Running<'a> {
 impl EventLoop {
     /// Runs a flow's burst, and returns how many steps it took.
     pub(super) fn run_flow(&self, flow: u32, budget: usize) -> usize {
-        let (instance, state) = {
-            let mut tables = self.tables();
-            let (round, now) = (tables.round, tables.now);
-            let index = tables.flows[flow].instance;
-            let instance = &mut tables.instances[index];
-            if instance.round != round {
-                instance.round = round;
-                instance.steps = 0;
-                instance.burst_began = now;
-            }
-            if instance.steps >= STEP_BURST {
-                // Another flow of the instance had its burst: this one is first
-                // in the next round, before the one that was cut.
-                tables.enqueue(flow, Round::Next);
-                return 0;
-            }
-            instance.running = true;
-            let state = Rc::clone(&instance.state);
-            tables.current = flow;
-            (index, state)
-        };
+        let mut tables = self.tables();
+        let (round, now) = (tables.round, tables.now);
+        let index = tables.flows[flow].instance;
+        let instance = &mut tables.instances[index];
+        if instance.round != round {
+            instance.round = round;
+            instance.steps = 0;
+            instance.burst_began = now;
+        }
+        if instance.steps >= STEP_BURST {
+            // Another flow of the instance had its burst: this one is first
+            // in the next round, before the one that was cut.
+            tables.enqueue(flow, Round::Next);
+            return 0;
+        }
+        instance.running = true;
+        let state = Rc::clone(&instance.state);
+        tables.current = flow;
         let running = Running {
             flow,
-            instance,
+            instance: index,
             state: &state,
         };
         let mut taken = 0;
         loop {
-            match self.advance(&running) {
+            // The common case, a plain step, without giving the tables back
+            // but for its body; everything else by `advance`.
+            let pace = if let Some(frame) = next_plain(&mut tables, &running) {
+                let mut passed = None;
+                if tables.flows[flow].values.is_some() {
+                    passed = tables.flows[flow].values.take();
+                }
+                let mut step = Step::new(self, running.state, flow, frame, Call::Body);
+                let result = catch_unwind(AssertUnwindSafe(|| {
+                    Body::call(tables, frame, &mut step, &mut passed)
+                }));
+                if step.is_plainly_done(&result) {
+                    tables = self.tables();
+                    if pop(&mut tables, flow, frame) {
+                        Pace::Ran
+                    } else {
+                        drop(tables);
+                        self.end_top(flow, frame);
+                        tables = self.tables();
+                        Pace::Ran
+                    }
+                } else {
+                    let pace = self.settle(&running, frame, step.verdict(result));
+                    tables = self.tables();
+                    pace
+                }
+            } else {
+                drop(tables);
+                let pace = self.advance(&running);
+                tables = self.tables();
+                pace
+            };
+            match pace {
                 Pace::Moved => {}
                 Pace::Stopped => break,
                 Pace::Yielded => {
                     taken += 1;
-                    self.tables().enqueue(flow, Round::Next);
+                    tables.enqueue(flow, Round::Next);
                     break;
                 }
                 Pace::Ran => {
                     taken += 1;
-                    if self.burst_is_over(&running, taken >= budget) {
+                    let instance = &mut tables.instances[index];
+                    instance.steps += 1;
+                    let look = instance.steps.is_multiple_of(STEP_CLOCK_EVERY)
+                        || instance.steps >= STEP_BURST
+                        || taken >= budget;
+                    if look && self.burst_is_over(&mut tables, &running, taken >= budget) {
                         break;
                     }
                 }
             }
         }
-        drop(state);
-        self.tables().current = NIL;
-        self.leave_instance(instance);
+        tables.current = NIL;
+        let place = &mut tables.instances[index];
+        if place.cancel_requested || place.handle_gone {
+            drop(tables);
+            drop(state);
+            self.leave_instance(index);
+        } else {
+            place.running = false;
+        }
         taken
     }
 
-    /// Counts a step, and puts the flow back into the queue if it must stop.
-    fn burst_is_over(&self, running: &Running<'_>, out_of_budget: bool) -> bool {
-        let mut tables = self.tables();
+    /// Puts the flow back into the queue if it must stop after this step.
+    fn burst_is_over(
+        &self,
+        tables: &mut Tables,
+        running: &Running<'_>,
+        out_of_budget: bool,
+    ) -> bool {
         let instance = &mut tables.instances[running.instance];
-        instance.steps += 1;
         if instance.steps.is_multiple_of(STEP_CLOCK_EVERY) {
             let began = instance.burst_began;
             let now = self.now();
@@ -143,10 +186,10 @@ impl EventLoop {
                 Status::Waiting => return Pace::Stopped,
                 Status::Fresh => return self.begin(tables, running, top),
                 Status::Completed => {
-                    if let Err(pace) = self.pop(&mut tables, flow, top) {
+                    if !pop(&mut tables, flow, top) {
                         drop(tables);
                         self.end_top(flow, top);
-                        return pace;
+                        return Pace::Moved;
                     }
                 }
                 Status::Active => {
@@ -159,28 +202,16 @@ impl EventLoop {
                         Kind::Loop => return self.iterate(tables, running, top),
                         Kind::Parallel if tables.first_child(top) != NIL => return Pace::Stopped,
                         Kind::Plain | Kind::Parallel => {
-                            if let Err(pace) = self.pop(&mut tables, flow, top) {
+                            if !pop(&mut tables, flow, top) {
                                 drop(tables);
                                 self.end_top(flow, top);
-                                return pace;
+                                return Pace::Moved;
                             }
                         }
                     }
                 }
             }
         }
-    }
-
-    /// Ends a frame that has nothing to drop; otherwise says so.
-    #[inline]
-    fn pop(&self, tables: &mut Tables, flow: u32, top: u32) -> Result<(), Pace> {
-        let frame = &tables.frames[top];
-        if frame.extra != NIL || frame.on_error.is_some() {
-            return Err(Pace::Moved);
-        }
-        tables.flows[flow].top = frame.parent;
-        tables.frames.give(top);
-        Ok(())
     }
 
     /// Takes up the work of a frame.
@@ -194,12 +225,10 @@ impl EventLoop {
         }
         let frame = &mut tables.frames[top];
         frame.status = Status::Active;
+        if !frame.body.is_empty() {
+            return self.run_body(tables, running, top);
+        }
         match std::mem::take(&mut frame.work) {
-            Work::Body(body) => {
-                let passed = tables.flows[running.flow].values.take();
-                drop(tables);
-                self.run_body(running, top, body, passed)
-            }
             work @ Work::Loop(_) => {
                 frame.work = work;
                 frame.kind = Kind::Loop;
@@ -225,9 +254,12 @@ impl EventLoop {
         }
     }
 
-    fn run_body(&self, running: &Running<'_>, top: u32, body: Body, passed: Passed) -> Pace {
+    fn run_body(&self, mut tables: RefMut<'_, Tables>, running: &Running<'_>, top: u32) -> Pace {
+        let mut passed = tables.flows[running.flow].values.take();
         let mut step = Step::new(self, running.state, running.flow, top, Call::Body);
-        let result = catch_unwind(AssertUnwindSafe(|| body.call(&mut step, passed)));
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            Body::call(tables, top, &mut step, &mut passed)
+        }));
         let verdict = step.verdict(result);
         self.settle(running, top, verdict)
     }
@@ -237,7 +269,7 @@ impl EventLoop {
         match verdict {
             Verdict::Done => {
                 let mut tables = self.tables();
-                if self.pop(&mut tables, running.flow, top).is_err() {
+                if !pop(&mut tables, running.flow, top) {
                     drop(tables);
                     self.end_top(running.flow, top);
                 }
@@ -500,6 +532,19 @@ impl EventLoop {
             let mut tables = self.tables();
             tables.unschedule(flow);
             let place = &mut tables.flows[flow];
+            let plain = place.values.is_none() && place.pending.is_none();
+            if plain && place.parent_frame == NIL {
+                // The common end: nothing to hand to anybody but a future.
+                let instance = place.instance;
+                place.id = 0;
+                tables.flows.give(flow);
+                tables.instances[instance].phase = Phase::Ended;
+                if tables.instances[instance].awaited {
+                    drop(tables);
+                    self.end_instance(instance, Ok(None));
+                }
+                return;
+            }
             let (parent, values) = (place.parent_frame, place.values.take());
             let (instance, failed) = (place.instance, place.pending.take());
             if parent != NIL {
@@ -560,11 +605,15 @@ impl EventLoop {
             self.guard(|| waker.map(std::task::Waker::wake));
             return;
         }
-        let handler = place.unhandled_error.clone();
-        drop(tables);
         match outcome {
-            Ok(values) => self.discard(values),
+            Ok(None) => {}
+            Ok(values) => {
+                drop(tables);
+                self.discard(values);
+            }
             Err(error) => {
+                let handler = place.unhandled_error.clone();
+                drop(tables);
                 if let Some(handler) = handler {
                     self.guard(|| handler(&error));
                     self.discard(handler);
@@ -572,6 +621,51 @@ impl EventLoop {
             }
         }
     }
+}
+
+/// The innermost frame's next sub-step, begun, if it is a plain step and
+/// nothing else is to be done first.
+#[inline]
+fn next_plain(tables: &mut Tables, running: &Running<'_>) -> Option<u32> {
+    if tables.instances[running.instance].cancel_requested {
+        return None;
+    }
+    let flow = &mut tables.flows[running.flow];
+    let top = flow.top;
+    if top == NIL || flow.pending.is_some() {
+        return None;
+    }
+    let parent = &mut tables.frames[top];
+    let child = parent.first;
+    if parent.status != Status::Active || child == NIL {
+        return None;
+    }
+    let frame = &mut tables.frames[child];
+    if frame.extra != NIL || frame.body.is_empty() {
+        return None;
+    }
+    let next = frame.next;
+    frame.flow = running.flow;
+    frame.status = Status::Active;
+    let parent = &mut tables.frames[top];
+    parent.first = next;
+    if next == NIL {
+        parent.last = NIL;
+    }
+    flow.top = child;
+    Some(child)
+}
+
+/// Ends a frame that has nothing to drop; false when it has.
+#[inline]
+fn pop(tables: &mut Tables, flow: u32, top: u32) -> bool {
+    let frame = &tables.frames[top];
+    if frame.extra != NIL || frame.on_error.is_some() {
+        return false;
+    }
+    tables.flows[flow].top = frame.parent;
+    tables.frames.give(top);
+    true
 }
 
 /// The error of a pool that is used up.

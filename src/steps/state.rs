@@ -97,6 +97,12 @@ impl State {
         drop(old);
     }
 
+    /// Whether there is nothing to drop.
+    pub(super) fn is_clear(&self) -> bool {
+        self.items.try_borrow().is_ok_and(|items| items.is_empty())
+            && self.root.try_borrow().is_ok_and(|root| root.is_none())
+    }
+
     /// Drops all values, in the order of their keys' arrival; the root's last.
     pub(super) fn clear(&self) {
         loop {

@@ -504,8 +504,17 @@ impl<'a> Step<'a> {
         matches!(self.completion, Some(Completion::Success))
     }
 
-    /// What the call came to.
+    /// Whether a body that returned this is simply done: the common case.
     #[inline]
+    pub(super) fn is_plainly_done(&self, result: &Result<StepResult, Box<dyn Any + Send>>) -> bool {
+        matches!(result, Ok(Ok(())))
+            && !self.has_sub_steps
+            && !self.waits
+            && self.violation.is_none()
+            && matches!(self.completion, None | Some(Completion::Success))
+    }
+
+    /// What the call came to.
     pub(super) fn verdict(self, result: Result<StepResult, Box<dyn Any + Send>>) -> Verdict {
         if let Some(violation) = self.violation {
             return Verdict::Failed(violation);

@@ -47,12 +47,11 @@ pub(super) enum Kind {
     Parallel,
 }
 
-/// What a frame is there to run.
+/// What a frame is there to run, if it is no plain body.
 #[derive(Default)]
 pub(super) enum Work {
     #[default]
     None,
-    Body(Body),
     Loop(LoopBody),
     Future {
         future: PinnedFuture,
@@ -76,8 +75,25 @@ pub(super) struct Frame {
     pub(super) extra: u32,
     pub(super) status: Status,
     pub(super) kind: Kind,
+    /// Beside the other work, not one of it: it is written in place.
+    pub(super) body: Body,
     pub(super) work: Work,
     pub(super) on_error: Option<Handler>,
+}
+
+impl Frame {
+    /// Makes a place that holds nothing a fresh frame, linked to nothing.
+    #[inline]
+    fn reset(&mut self, flow: u32, parent: u32) {
+        self.flow = flow;
+        self.parent = parent;
+        self.next = NIL;
+        self.first = NIL;
+        self.last = NIL;
+        self.extra = NIL;
+        self.status = Status::Fresh;
+        self.kind = Kind::Plain;
+    }
 }
 
 /// How far a frame got with its synchronizer.
@@ -262,30 +278,23 @@ impl Tables {
     #[inline]
     pub(super) fn new_frame(&mut self, flow: u32, parent: u32) -> Option<u32> {
         let index = self.frames.take()?;
-        let frame = &mut self.frames[index];
-        frame.flow = flow;
-        frame.parent = parent;
-        frame.next = NIL;
-        frame.first = NIL;
-        frame.last = NIL;
-        frame.extra = NIL;
-        frame.status = Status::Fresh;
-        frame.kind = Kind::Plain;
+        self.frames[index].reset(flow, parent);
         Some(index)
     }
 
     /// A frame at the end of `parent`'s sub-steps.
     #[inline]
     pub(super) fn append_frame(&mut self, parent: u32) -> Option<u32> {
-        let flow = self.frames[parent].flow;
-        let index = self.new_frame(flow, parent)?;
-        let last = self.frames[parent].last;
+        let index = self.frames.take()?;
+        let above = &mut self.frames[parent];
+        let flow = above.flow;
+        let last = std::mem::replace(&mut above.last, index);
         if last == NIL {
-            self.frames[parent].first = index;
+            above.first = index;
         } else {
             self.frames[last].next = index;
         }
-        self.frames[parent].last = index;
+        self.frames[index].reset(flow, parent);
         Some(index)
     }
 

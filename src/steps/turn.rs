@@ -9,8 +9,7 @@ impl EventLoop {
     /// Delivers completions of other threads, then marks woken futures.
     pub(super) fn drain_remote(&self, budget: usize) -> usize {
         let shared = &self.core().shared;
-        let signalled = shared.wakes.take_signal();
-        if !signalled && shared.inbox.is_empty() {
+        if !shared.wakes.take_signal() {
             return 0;
         }
         let mut work = 0;
@@ -24,23 +23,24 @@ impl EventLoop {
                 Err(error) => self.fail(message.handle, error),
             };
         }
-        if signalled {
-            let mut tables = self.tables();
-            shared.wakes.drain(|slot| {
-                if slot >= tables.futures.len() {
-                    return;
-                }
-                let (flow, frame) = (tables.futures[slot].flow, tables.futures[slot].frame);
-                // The slot may be free, or its future not polled yet.
-                if frame != NIL
-                    && tables.frames[frame].status == Status::Waiting
-                    && matches!(tables.frames[frame].work, Work::Future { slot: s, .. } if s == slot)
-                {
-                    tables.frames[frame].status = Status::Fresh;
-                    tables.schedule(flow);
-                }
-            });
+        if !shared.inbox.is_empty() {
+            shared.wakes.signal(); // To go on with them in the next turn.
         }
+        let mut tables = self.tables();
+        shared.wakes.drain(|slot| {
+            if slot >= tables.futures.len() {
+                return;
+            }
+            let (flow, frame) = (tables.futures[slot].flow, tables.futures[slot].frame);
+            // The slot may be free, or its future not polled yet.
+            if frame != NIL
+                && tables.frames[frame].status == Status::Waiting
+                && matches!(tables.frames[frame].work, Work::Future { slot: s, .. } if s == slot)
+            {
+                tables.frames[frame].status = Status::Fresh;
+                tables.schedule(flow);
+            }
+        });
         work
     }
 
@@ -52,6 +52,9 @@ impl EventLoop {
             let tables = self.tables();
             (tables.now, tables.wheel.len())
         };
+        if set == 0 {
+            return 0;
+        }
         let most = set.min(budget.div_ceil(2));
         for work in 0..most {
             let due = self.tables().wheel.pop_due(now);

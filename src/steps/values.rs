@@ -32,7 +32,7 @@ pub trait Values: Sized + 'static {
 
     /// Unpacks what the step before passed.
     #[doc(hidden)]
-    fn take(passed: Option<ErasedValue>) -> Result<Self, StepError>;
+    fn take(passed: &mut Option<ErasedValue>) -> Result<Self, StepError>;
 }
 
 impl Values for () {
@@ -42,8 +42,10 @@ impl Values for () {
     }
 
     #[inline]
-    fn take(passed: Passed) -> Result<Self, StepError> {
-        drop(passed);
+    fn take(passed: &mut Passed) -> Result<Self, StepError> {
+        if passed.is_some() {
+            drop(passed.take());
+        }
         Ok(())
     }
 }
@@ -67,8 +69,8 @@ macro_rules! values {
             }
 
                     #[inline]
-            fn take(passed: Passed) -> Result<Self, StepError> {
-                match passed {
+            fn take(passed: &mut Passed) -> Result<Self, StepError> {
+                match passed.take() {
                     Some(value) => value.take().map_err(|_| mistyped::<Self>(true)),
                     None => Err(mistyped::<Self>(false)),
                 }

@@ -1,0 +1,131 @@
+//! What a step costs: ours beside a queue of boxed closures and tokio's tasks.
+//!
+//! The three take turns within one run, so that a noisy host is noisy for all;
+//! what counts are the ratios (target P7), which are printed with the medians.
+//!
+//! `cargo bench --bench steps`; with `-- quick`, a tenth of the rounds.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use pitlane::steps::{AsyncSteps, Compose, EventLoop, LoopLimits};
+use pitlane::time::SystemClock;
+
+/// Steps of a chain.
+const CHAIN: u64 = 10;
+/// Chains that are timed together.
+const BATCH: u64 = 2_000;
+
+/// Ten-step chains: built, run in one turn, and dropped.
+fn steps<const READY: usize>(event_loop: &EventLoop, sum: &Rc<Cell<u64>>) {
+    let now = event_loop.now();
+    for n in 0..BATCH / READY as u64 {
+        let roots: [AsyncSteps; READY] = std::array::from_fn(|_| {
+            let mut root = AsyncSteps::new(event_loop).expect("there is room");
+            for _ in 0..CHAIN {
+                let sum = sum.clone();
+                root.add(move |_, ()| {
+                    sum.set(sum.get().wrapping_add(n));
+                    Ok(())
+                });
+            }
+            root.execute().expect("once");
+            root
+        });
+        // The shard read the clock once for everything that its turn does.
+        event_loop.turn_at(now, 1_000);
+        drop(black_box(roots));
+    }
+}
+
+/// The same closures, boxed, in a queue: nothing of what steps do.
+fn boxed<const READY: usize>(queue: &mut VecDeque<Box<dyn FnOnce()>>, sum: &Rc<Cell<u64>>) {
+    for n in 0..BATCH / READY as u64 {
+        for _ in 0..CHAIN * READY as u64 {
+            let sum = sum.clone();
+            queue.push_back(Box::new(move || sum.set(sum.get().wrapping_add(n))));
+        }
+        while let Some(step) = queue.pop_front() {
+            black_box(step)();
+        }
+    }
+}
+
+/// A task that gives way ten times, on tokio's single-threaded scheduler.
+fn yields<const READY: usize>(
+    runtime: &tokio::runtime::Runtime,
+    local: &tokio::task::LocalSet,
+    sum: &Rc<Cell<u64>>,
+) {
+    local.block_on(runtime, async {
+        for n in 0..BATCH / READY as u64 {
+            let tasks: [_; READY] = std::array::from_fn(|_| {
+                let sum = sum.clone();
+                tokio::task::spawn_local(async move {
+                    for _ in 0..CHAIN {
+                        sum.set(sum.get().wrapping_add(n));
+                        tokio::task::yield_now().await;
+                    }
+                })
+            });
+            for task in tasks {
+                task.await.expect("it does not panic");
+            }
+        }
+    });
+}
+
+fn median(times: &mut [Duration]) -> f64 {
+    times.sort();
+    let steps = f64::from(u32::try_from(BATCH * CHAIN).expect("small"));
+    times[times.len() / 2].as_secs_f64() * 1e9 / steps
+}
+
+/// Alternates the three for so many rounds, and prints what came of it.
+fn compare<const READY: usize>(rounds: usize) {
+    let event_loop = EventLoop::new(SystemClock::new(), LoopLimits::default());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime of one thread");
+    let local = tokio::task::LocalSet::new();
+    let mut queue = VecDeque::new();
+    let sum = Rc::new(Cell::new(0));
+    let mut times: [Vec<Duration>; 3] = Default::default();
+    for round in 0..rounds + 3 {
+        let mut timed = |which: usize, run: &mut dyn FnMut()| {
+            let start = Instant::now();
+            run();
+            let took = start.elapsed();
+            // The first rounds warm up.
+            if round >= 3 {
+                times[which].push(took);
+            }
+        };
+        timed(0, &mut || steps::<READY>(&event_loop, &sum));
+        timed(1, &mut || boxed::<READY>(&mut queue, &sum));
+        timed(2, &mut || yields::<READY>(&runtime, &local, &sum));
+    }
+    black_box(sum.get());
+    assert_eq!(event_loop.panics(), 0);
+    let [ours, boxed, yields] = times.each_mut().map(|times| median(times));
+    println!("{READY} chains ready at once, medians of {rounds} alternating rounds:");
+    println!("  steps                      {ours:6.1} ns");
+    println!("  boxed FnOnce in a VecDeque {boxed:6.1} ns");
+    println!("  tokio LocalSet yields      {yields:6.1} ns");
+    println!("  steps / boxed  {:5.2} (reach: 2 at most)", ours / boxed);
+    println!(
+        "  yields / steps {:5.2} (reach: 10 at least)",
+        yields / ours
+    );
+}
+
+fn main() {
+    let quick = std::env::args().any(|arg| arg == "quick");
+    let rounds = if quick { 20 } else { 200 };
+    println!("P7, a step of a ten-step chain");
+    compare::<1>(rounds);
+    compare::<8>(rounds);
+}
