@@ -174,6 +174,39 @@ fn g13_each_direct_answer_makes_room_and_nothing_else_does() {
 }
 
 #[test]
+fn g04_a_field_with_an_unknown_value_refuses_its_order_alone() {
+    let rules = rules(&[credential(1)]);
+    let mut desk = Desk::established(&rules, 1, &key(1));
+    let good = new_order(1, 10, 1);
+    for (number, (bad, code)) in (1..).zip([
+        (NewOrder { side: 9, ..good }, RejectCode::InvalidFieldValue),
+        (
+            NewOrder {
+                order_type: 9,
+                ..good
+            },
+            RejectCode::UnsupportedOrderType,
+        ),
+        (
+            NewOrder {
+                time_in_force: 9,
+                ..good
+            },
+            RejectCode::UnsupportedTimeInForce,
+        ),
+    ]) {
+        let bad = NewOrder {
+            seq_num: number,
+            ..bad
+        };
+        assert_eq!(codes(&desk.answers(&bad)), [Some(code)]);
+    }
+    // Their reference is not used.
+    assert!(desk.answers(&new_order(4, 10, 1)).is_empty());
+    assert_eq!(desk.commands.len(), 1);
+}
+
+#[test]
 fn g05_a_shards_refusal_is_passed_on_whole() {
     let rules = rules(&[credential(1)]);
     let mut desk = Desk::established(&rules, 1, &key(1));

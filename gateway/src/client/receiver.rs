@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use super::{ClientError, Event};
 use crate::wire::{
-    FRAME_MAX, FromGateway, KeepAliveLapsed, Next, ReportHead, TerminateReason, next_frame,
+    Accepted, Block, CancelRejected, Canceled, Executed, FRAME_MAX, FromGateway, KeepAliveLapsed,
+    Next, Rejected, Replaced, ReportHead, TerminateReason, next_frame,
 };
 
 const BUFFER_LENGTH: usize = 64 * 1_024;
@@ -72,12 +73,35 @@ impl Receiver {
     /// # Errors
     /// The gateway sent what cannot be.
     pub fn buffered(&mut self) -> Result<Option<Event>, ClientError> {
-        while let Some(message) = self.buffered_message()? {
-            if let Some(event) = self.event(message)? {
+        loop {
+            let Next::Frame(frame) = next_frame(&self.buffer[self.begin..self.end])? else {
+                return Ok(None);
+            };
+            let length = frame.length;
+            // Reports are read straight into their events; all else is rare.
+            macro_rules! report {
+                ($message:ident) => {{
+                    let block: $message = frame.read()?;
+                    self.begin += length;
+                    self.expect(&block.head)?;
+                    return Ok(Some(Event::$message(block)));
+                }};
+            }
+            match frame.template {
+                Accepted::TEMPLATE => report!(Accepted),
+                Executed::TEMPLATE => report!(Executed),
+                Canceled::TEMPLATE => report!(Canceled),
+                Replaced::TEMPLATE => report!(Replaced),
+                Rejected::TEMPLATE => report!(Rejected),
+                CancelRejected::TEMPLATE => report!(CancelRejected),
+                _ => {}
+            }
+            let message = FromGateway::decode(&frame)?;
+            self.begin += length;
+            if let Some(event) = self.session_event(&message)? {
                 return Ok(Some(event));
             }
         }
-        Ok(None)
     }
 
     pub(super) fn next_message(&mut self, limit: Duration) -> Result<FromGateway, ClientError> {
@@ -142,61 +166,30 @@ impl Receiver {
         }
     }
 
-    #[inline]
-    fn event(&mut self, message: FromGateway) -> Result<Option<Event>, ClientError> {
-        let event = match message {
-            FromGateway::Accepted(block) => {
-                self.expect(&block.head)?;
-                Event::Accepted(block)
-            }
-            FromGateway::Executed(block) => {
-                self.expect(&block.head)?;
-                Event::Executed(block)
-            }
-            FromGateway::Canceled(block) => {
-                self.expect(&block.head)?;
-                Event::Canceled(block)
-            }
-            FromGateway::Replaced(block) => {
-                self.expect(&block.head)?;
-                Event::Replaced(block)
-            }
-            FromGateway::Rejected(block) => {
-                self.expect(&block.head)?;
-                Event::Rejected(block)
-            }
-            FromGateway::CancelRejected(block) => {
-                self.expect(&block.head)?;
-                Event::CancelRejected(block)
-            }
-            FromGateway::NotApplied(block) => Event::NotApplied {
+    #[cold]
+    fn session_event(&mut self, message: &FromGateway) -> Result<Option<Event>, ClientError> {
+        match message {
+            FromGateway::NotApplied(block) => Ok(Some(Event::NotApplied {
                 from_seq_num: block.from_seq_num,
                 count: block.count,
-            },
+            })),
             FromGateway::Sequence(block) => {
                 if block.next_seq_num != self.expected {
                     return Err(self.out_of_sequence(block.next_seq_num));
                 }
-                Event::KeepAlive {
+                Ok(Some(Event::KeepAlive {
                     is_lapsed: block.lapsed == KeepAliveLapsed::Lapsed.number(),
-                }
+                }))
             }
-            FromGateway::Terminate(block) => Event::Terminated {
+            FromGateway::Terminate(block) => Ok(Some(Event::Terminated {
                 reason: TerminateReason::from_number(block.reason),
-            },
-            FromGateway::Unknown { .. } => return Ok(None),
-            FromGateway::Challenge(_)
-            | FromGateway::NegotiationResponse(_)
-            | FromGateway::NegotiationReject(_)
-            | FromGateway::EstablishmentAck(_)
-            | FromGateway::EstablishmentReject(_) => {
-                return Err(ClientError::Unexpected {
-                    doing: "established",
-                    template: message.template(),
-                });
-            }
-        };
-        Ok(Some(event))
+            })),
+            FromGateway::Unknown { .. } => Ok(None),
+            other => Err(ClientError::Unexpected {
+                doing: "established",
+                template: other.template(),
+            }),
+        }
     }
 
     #[inline]

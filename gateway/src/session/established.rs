@@ -105,18 +105,20 @@ impl Established {
         if !self.is_next(message.seq_num, out, counts)? {
             return Ok(());
         }
-        let judged = self
-            .judge(true, message.account, message.reference)
-            .and_then(|()| message.order())
-            .and_then(|order| {
-                self.admit()?;
-                let command = Command::NewOrder {
-                    origin: self.origin(origin),
+        let origin = self.origin(origin);
+        let judged = self.pass(
+            true,
+            message.account,
+            message.reference,
+            || {
+                Ok(submit(&Command::NewOrder {
+                    origin,
                     reference: ClientReference(message.reference),
-                    order,
-                };
-                self.submit(&command, submit, counts)
-            });
+                    order: message.order()?,
+                }))
+            },
+            counts,
+        );
         match judged {
             Ok(()) => Ok(()),
             Err(code) => {
@@ -143,13 +145,14 @@ impl Established {
         if !self.is_next(message.seq_num, out, counts)? {
             return Ok(());
         }
-        let judged = self
-            .judge(true, message.account, message.reference)
-            .and_then(|()| {
-                self.admit()?;
-                let command = message.command(self.origin(origin));
-                self.submit(&command, submit, counts)
-            });
+        let origin = self.origin(origin);
+        let judged = self.pass(
+            true,
+            message.account,
+            message.reference,
+            || Ok(submit(&message.command(origin))),
+            counts,
+        );
         self.answer_change(
             judged,
             message.account,
@@ -174,12 +177,14 @@ impl Established {
         if !self.is_next(message.seq_num, out, counts)? {
             return Ok(());
         }
-        let judged = self
-            .judge(false, message.account, message.reference)
-            .and_then(|()| {
-                let command = message.command(self.origin(origin));
-                self.submit(&command, submit, counts)
-            });
+        let origin = self.origin(origin);
+        let judged = self.pass(
+            false,
+            message.account,
+            message.reference,
+            || Ok(submit(&message.command(origin))),
+            counts,
+        );
         self.answer_change(
             judged,
             message.account,
@@ -293,55 +298,45 @@ impl Established {
         counts.gaps += 1;
     }
 
-    /// Permission, account and reference. An account that the credential may
-    /// not use is answered like one that does not exist.
+    /// Judges a command and hands it over; only then is its reference used.
+    ///
+    /// An account that the credential may not use is answered like one that
+    /// does not exist.
     #[inline]
-    fn judge(&mut self, is_entry: bool, account: u64, reference: u64) -> Result<(), RejectCode> {
-        if self.is_refusing && is_entry {
-            return Err(RejectCode::SystemUnavailable);
-        }
+    fn pass(
+        &mut self,
+        is_entry: bool,
+        account: u64,
+        reference: u64,
+        submit: impl FnOnce() -> Result<Result<(), Full>, RejectCode>,
+        counts: &mut Counts,
+    ) -> Result<(), RejectCode> {
         let permissions = self.lease.entry.permissions;
+        let max_in_flight = self.lease.entry.max_in_flight;
         let may = if is_entry {
             permissions.enter
         } else {
             permissions.cancel
         };
-        let last = self.lease.last(AccountId(account));
-        match last {
-            Some(last) if may => {
-                if reference > last.0 {
-                    Ok(())
-                } else if reference == 0 {
-                    Err(RejectCode::InvalidFieldValue)
-                } else {
-                    Err(RejectCode::DuplicateClientOrderId)
-                }
-            }
-            _ => Err(RejectCode::AccountNotAuthorized),
+        if self.is_refusing && is_entry {
+            return Err(RejectCode::SystemUnavailable);
         }
-    }
-
-    #[inline]
-    fn admit(&self) -> Result<(), RejectCode> {
-        if self.in_flight < self.lease.entry.max_in_flight {
-            Ok(())
-        } else {
-            Err(RejectCode::RateLimitExceeded)
+        let last = match self.lease.last(AccountId(account)) {
+            Some(last) if may => last,
+            _ => return Err(RejectCode::AccountNotAuthorized),
+        };
+        if reference <= last.0 {
+            return Err(if reference == 0 {
+                RejectCode::InvalidFieldValue
+            } else {
+                RejectCode::DuplicateClientOrderId
+            });
         }
-    }
-
-    /// Hands a command over; only then is its reference used.
-    #[inline]
-    fn submit(
-        &mut self,
-        command: &Command,
-        submit: impl FnOnce(&Command) -> Result<(), Full>,
-        counts: &mut Counts,
-    ) -> Result<(), RejectCode> {
-        submit(command).map_err(|Full| RejectCode::CapacityExceeded)?;
-        if let Some(last) = self.lease.last(command.account()) {
-            *last = command.reference();
+        if is_entry && self.in_flight >= max_in_flight {
+            return Err(RejectCode::RateLimitExceeded);
         }
+        submit()?.map_err(|Full| RejectCode::CapacityExceeded)?;
+        *last = ClientReference(reference);
         self.in_flight = self.in_flight.saturating_add(1);
         counts.commands += 1;
         Ok(())

@@ -10,7 +10,10 @@ use pitlane::types::{Command, Origin, Report};
 use super::established::{Established, Full};
 use super::logon::{Negotiated, Negotiating};
 use super::{At, Counts, CredentialId, Outbound, Rules};
-use crate::wire::{FrameError, FromClient, Next, Terminate, TerminateReason, next_frame};
+use crate::wire::{
+    Block, Cancel, Frame, FrameError, FromClient, NewOrder, Next, Replace, Terminate,
+    TerminateReason, next_frame,
+};
 
 /// Who ended a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,9 +102,7 @@ impl Session {
             let step = match next_frame(&bytes[done..]) {
                 Ok(Next::Frame(frame)) => {
                     done += frame.length;
-                    FromClient::decode(&frame)
-                        .map_err(|error| reason_of(&error))
-                        .and_then(|message| self.message(&message, at, out, counts, &mut submit))
+                    self.frame(&frame, at, out, counts, &mut submit)
                 }
                 Ok(Next::Partial) => {
                     is_partial = true;
@@ -229,39 +230,61 @@ impl Session {
         matches!(self.phase, Phase::Terminated(_))
     }
 
+    /// Orders are read straight from their frames; all else is rare.
     #[inline]
+    fn frame(
+        &mut self,
+        frame: &Frame<'_>,
+        at: At,
+        out: &mut Outbound,
+        counts: &mut Counts,
+        submit: &mut impl FnMut(&Command) -> Result<(), Full>,
+    ) -> Result<(), TerminateReason> {
+        let origin = self.origin;
+        let refuse = |error: FrameError| reason_of(&error);
+        match (&mut self.phase, frame.template) {
+            (Phase::Established(phase), NewOrder::TEMPLATE) => {
+                let message = frame.read().map_err(refuse)?;
+                phase.new_order(&message, origin, submit, out, counts)
+            }
+            (Phase::Established(phase), Cancel::TEMPLATE) => {
+                let message = frame.read().map_err(refuse)?;
+                phase.cancel(&message, origin, submit, out, counts)
+            }
+            (Phase::Established(phase), Replace::TEMPLATE) => {
+                let message = frame.read().map_err(refuse)?;
+                phase.replace(&message, origin, submit, out, counts)
+            }
+            _ => {
+                let message = FromClient::decode(frame).map_err(refuse)?;
+                self.message(&message, at, out, counts)
+            }
+        }
+    }
+
+    /// Any message but an order of an established session.
+    #[cold]
     fn message(
         &mut self,
         message: &FromClient,
         at: At,
         out: &mut Outbound,
         counts: &mut Counts,
-        submit: &mut impl FnMut(&Command) -> Result<(), Full>,
     ) -> Result<(), TerminateReason> {
-        let Phase::Established(established) = &mut self.phase else {
-            return self.logon(message, at, out, counts);
-        };
-        let origin = self.origin;
-        match message {
-            FromClient::NewOrder(order) => {
-                established.new_order(order, origin, submit, out, counts)
-            }
-            FromClient::Replace(replace) => {
-                established.replace(replace, origin, submit, out, counts)
-            }
-            FromClient::Cancel(cancel) => established.cancel(cancel, origin, submit, out, counts),
-            FromClient::Sequence(sequence) => established.sequence(sequence, out, counts),
-            FromClient::Terminate(_) => {
-                self.end(EndedBy::Client, TerminateReason::Finished, at.now, out);
-                Ok(())
-            }
-            FromClient::Unknown { .. } => {
+        match (&mut self.phase, message) {
+            (_, FromClient::Unknown { .. }) => {
                 counts.skipped += 1;
                 Ok(())
             }
-            FromClient::Negotiate(_) | FromClient::Establish(_) => {
-                Err(TerminateReason::UnexpectedMessage)
+            (_, FromClient::Terminate(_)) => {
+                self.end(EndedBy::Client, TerminateReason::Finished, at.now, out);
+                Ok(())
             }
+            (Phase::Established(phase), FromClient::Sequence(sequence)) => {
+                phase.sequence(sequence, out, counts)
+            }
+            (Phase::Established(_), _) => Err(TerminateReason::UnexpectedMessage),
+            _ => self.logon(message, at, out, counts),
         }
     }
 
@@ -273,17 +296,6 @@ impl Session {
         out: &mut Outbound,
         counts: &mut Counts,
     ) -> Result<(), TerminateReason> {
-        match message {
-            FromClient::Unknown { .. } => {
-                counts.skipped += 1;
-                return Ok(());
-            }
-            FromClient::Terminate(_) => {
-                self.end(EndedBy::Client, TerminateReason::Finished, at.now, out);
-                return Ok(());
-            }
-            _ => {}
-        }
         let rules = &self.rules;
         let next = match (core::mem::replace(&mut self.phase, Phase::Between), message) {
             (Phase::Negotiating(phase), FromClient::Negotiate(message)) => phase
