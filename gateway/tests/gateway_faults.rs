@@ -207,6 +207,7 @@ fn g06_bad_frames_end_their_session_with_a_reason_and_no_other(io: IoChoice) {
         // What follows is not read, and does not take the reason away.
         let _ = raw.stream.write_all(&[0xA5; 40_000]);
         assert_eq!(raw.reason(), reason, "case {number}");
+        assert!(!raw.was_reset, "case {number}");
         round_trip(&mut other, 2, number);
     }
     // An unknown template is skipped.

@@ -9,7 +9,7 @@ use pitlane_gateway::client::{Client, Event};
 use pitlane_gateway::server::IoChoice;
 use pitlane_gateway::session::Permissions;
 
-use support::core::{CoreKind, FILLS, FULL, MUTE};
+use support::core::{CoreKind, FILLS, FULL, LATE, MUTE};
 use support::{PATIENCE, Setup, account, event, order};
 
 on_both_reactors! {
@@ -20,6 +20,7 @@ on_both_reactors! {
     g09_references_must_rise_and_refusals_use_none
     g13_beyond_the_in_flight_cap_orders_are_refused_and_cancels_are_not
     g13_a_full_ring_is_a_refusal
+    g09_reports_of_an_earlier_session_reach_the_credentials_next
     g16_many_threads_and_connections_on_few_cores
     f40_a_small_ring_loses_no_completion
     g18_stopping_drains_tells_and_counts
@@ -298,6 +299,30 @@ fn g13_a_full_ring_is_a_refusal(io: IoChoice) {
                 && rejected.head.instrument == FULL.0
                 && rejected.code() == Some(RejectCode::CapacityExceeded)));
     }
+}
+
+fn g09_reports_of_an_earlier_session_reach_the_credentials_next(io: IoChoice) {
+    let mut setup = Setup::new(io);
+    setup.credentials[0].max_in_flight = 1;
+    let gateway = setup.start();
+    let mut client = gateway.client(1);
+    let with = |instrument| Order {
+        instrument,
+        ..order(account(1))
+    };
+    numbered(&mut client, 1..2, &with(LATE));
+    gateway.await_stats("in", |stats| stats.commands == 1);
+    drop(client);
+    gateway.await_stats("gone", |stats| stats.connections == 0);
+    // The same seat, and the same credential; another session.
+    let mut client = gateway.client(1);
+    numbered(&mut client, 2..3, &with(MUTE));
+    assert!(matches!(event(&mut client), Event::Accepted(accepted)
+        if accepted.head.reference == 1));
+    // It answered none of this session's, so nothing more may be in flight.
+    numbered(&mut client, 3..4, &with(MUTE));
+    assert!(matches!(event(&mut client), Event::Rejected(rejected)
+        if rejected.code() == Some(RejectCode::RateLimitExceeded)));
 }
 
 fn g16_many_threads_and_connections_on_few_cores(io: IoChoice) {

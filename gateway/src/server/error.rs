@@ -58,6 +58,12 @@ pub enum ServerError {
         /// What the system said.
         source: io::Error,
     },
+    /// The thread that watches deadlines cannot be started.
+    #[error("the deadline thread does not start: {source}; raise the process limit (ulimit -u)")]
+    Ticker {
+        /// What the system said.
+        source: io::Error,
+    },
     /// Making the thread's path panicked.
     #[error("I/O thread {thread} ended while it set up: its order path panicked")]
     Path {

@@ -7,13 +7,14 @@ use std::sync::mpsc;
 use std::thread::{Builder, JoinHandle};
 
 use pitlane::time::SystemClock;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::accept::listeners;
 use super::caps::Cap;
 use super::stats::StatCells;
 use super::stop::{Order, Stopper, Summary};
 use super::thread::{Setup, run};
+use super::ticker::Ticker;
 use super::worker::Shared;
 use super::{IoRefused, OrderPath, ServerConfig, ServerError, ServerStats};
 use crate::session::{Credentials, Rules};
@@ -41,6 +42,7 @@ pub struct ServerHandle {
     io: Vec<IoUsed>,
     stopper: Stopper,
     threads: Vec<JoinHandle<Summary>>,
+    ticker: Option<Ticker>,
     cells: Vec<Arc<StatCells>>,
 }
 
@@ -90,8 +92,11 @@ impl Server {
             io: Vec::new(),
             stopper: Stopper(Arc::new(sender)),
             threads: Vec::new(),
+            ticker: None,
             cells: Vec::new(),
         };
+        let mut ticks = Vec::new();
+        let interval = shared.config.tick;
         for (number, listener) in (0..).zip(listeners) {
             let cells = Arc::new(StatCells::default());
             let setup = Setup {
@@ -100,7 +105,9 @@ impl Server {
                 shared: shared.clone(),
                 cells: Arc::clone(&cells),
                 stop: receiver.clone(),
+                tick: Arc::new(Notify::new()),
             };
+            ticks.push(Arc::clone(&setup.tick));
             let make_path = Arc::clone(&make_path);
             let (told, ready) = mpsc::sync_channel(1);
             let thread = Builder::new()
@@ -122,6 +129,7 @@ impl Server {
                 Err(mpsc::RecvError) => return Err(ServerError::Path { thread: number }),
             }
         }
+        handle.ticker = Some(Ticker::start(interval, ticks)?);
         Ok(handle)
     }
 }
@@ -172,6 +180,8 @@ impl ServerHandle {
                 ..Summary::default()
             });
         }
+        // The threads need its ticks until they end.
+        self.ticker = None;
         (summary, self.stats())
     }
 }

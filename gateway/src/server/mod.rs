@@ -26,6 +26,7 @@ mod seat;
 mod stats;
 mod stop;
 mod thread;
+mod ticker;
 mod uring;
 mod worker;
 

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
-use tokio::time::MissedTickBehavior;
 
 use super::accept::accept;
 use super::handle::IoUsed;
@@ -27,6 +26,7 @@ pub(super) struct Setup {
     pub(super) shared: Shared,
     pub(super) cells: Arc<StatCells>,
     pub(super) stop: watch::Receiver<Order>,
+    pub(super) tick: Arc<Notify>,
 }
 
 /// Runs an I/O thread to its end; `ready` is told how its set-up went.
@@ -117,9 +117,9 @@ async fn live<P: OrderPath + 'static>(
     let accepting = spawn_local(accept(Rc::clone(&worker), listener, serve));
     let pumping = spawn_local(pump(Rc::clone(&worker), reactor));
     let mut stop = setup.stop;
-    let order = until(&worker, &mut stop, Duration::MAX, || false).await;
+    let order = until(&worker, &mut stop, &setup.tick, Duration::MAX, || false).await;
     end(accepting).await;
-    let summary = wind_up(&worker, &mut stop, order).await;
+    let summary = wind_up(&worker, &mut stop, &setup.tick, order).await;
     end(pumping).await;
     worker.finish();
     summary
@@ -129,24 +129,22 @@ async fn live<P: OrderPath + 'static>(
 async fn until<P: OrderPath>(
     worker: &Worker<P>,
     stop: &mut watch::Receiver<Order>,
+    tick: &Notify,
     limit: Duration,
     is_done: impl Fn() -> bool,
 ) -> Order {
     let begun = Instant::now();
-    let mut ticks = tokio::time::interval(worker.config.tick);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        worker.tick();
+        if is_done() || begun.elapsed() >= limit {
+            return Order::Run;
+        }
         tokio::select! {
             changed = stop.changed() => {
                 // Nobody is left who could say so: stop as if told to.
                 return changed.map_or(Order::Kill, |()| *stop.borrow_and_update());
             }
-            _ = ticks.tick() => {
-                worker.tick();
-                if is_done() || begun.elapsed() >= limit {
-                    return Order::Run;
-                }
-            }
+            () = tick.notified() => {}
         }
     }
 }
@@ -156,12 +154,13 @@ async fn until<P: OrderPath>(
 async fn wind_up<P: OrderPath>(
     worker: &Worker<P>,
     stop: &mut watch::Receiver<Order>,
+    tick: &Notify,
     order: Order,
 ) -> Summary {
     worker.refuse_new_work();
     let mut order = order;
     if let Order::Drain(limit) = order {
-        order = until(worker, stop, limit, || worker.in_flight() == 0).await;
+        order = until(worker, stop, tick, limit, || worker.in_flight() == 0).await;
     }
     let in_flight = worker.in_flight();
     let sessions_told = worker.terminate_all();
@@ -170,9 +169,9 @@ async fn wind_up<P: OrderPath>(
         // Ticks end what lingers beyond its grace.
         let grace = worker.config.timing.close_grace;
         let limit = grace.saturating_add(worker.config.tick * 4);
-        until(worker, stop, limit, || worker.remaining().1 == 0).await;
+        until(worker, stop, tick, limit, || worker.remaining().1 == 0).await;
         unread = worker.remaining().1;
-        until(worker, stop, limit, || worker.remaining().0 == 0).await;
+        until(worker, stop, tick, limit, || worker.remaining().0 == 0).await;
     }
     worker.abort_all();
     // Shut down, every operation completes.

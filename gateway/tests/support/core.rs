@@ -17,6 +17,8 @@ pub(crate) const FILLS: InstrumentId = InstrumentId(900);
 pub(crate) const FULL: InstrumentId = InstrumentId(901);
 /// Orders for this instrument are never answered.
 pub(crate) const MUTE: InstrumentId = InstrumentId(902);
+/// Orders for this instrument are answered when the next command comes.
+pub(crate) const LATE: InstrumentId = InstrumentId(903);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CoreKind {
@@ -176,10 +178,14 @@ impl OrderPath for TestPath {
 pub(crate) struct Core {
     sequence: u64,
     orders: u64,
+    late: Vec<Report>,
 }
 
 impl Core {
     fn run(&mut self, command: &Command, sink: &mut dyn FnMut(Report)) {
+        for report in self.late.drain(..) {
+            sink(report);
+        }
         match *command {
             Command::NewOrder {
                 reference, order, ..
@@ -199,6 +205,10 @@ impl Core {
                     high: 1,
                     low: self.orders,
                 };
+                if order.instrument == LATE {
+                    self.late.push(report);
+                    return;
+                }
                 sink(report);
                 if order.instrument == FILLS {
                     for filled in 1..=quantity.raw() {

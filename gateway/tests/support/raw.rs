@@ -12,6 +12,9 @@ use super::PATIENCE;
 pub(crate) struct Raw {
     pub(crate) stream: TcpStream,
     held: Vec<u8>,
+    /// Whether the connection ended with a reset, which may take what was
+    /// written before it away.
+    pub(crate) was_reset: bool,
 }
 
 impl Raw {
@@ -25,6 +28,7 @@ impl Raw {
         Self {
             stream,
             held: Vec::new(),
+            was_reset: false,
         }
     }
 
@@ -54,7 +58,10 @@ impl Raw {
                     return None;
                 }
                 Ok(count) => self.held.extend_from_slice(&chunk[..count]),
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => {
+                    self.was_reset = true;
+                    return None;
+                }
                 Err(error) => panic!("{error}"),
             }
         }
