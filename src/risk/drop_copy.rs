@@ -67,12 +67,12 @@ impl RiskEngine {
         let Some(number) = scene.instrument else {
             return Err(one(RejectCode::UnknownInstrument));
         };
-        let value = self.value_of_copy(order, number).map_err(one)?;
+        let value = self.value_of_copy(order).map_err(one)?;
         if self.orders.is_full() {
             return Err(one(RejectCode::CapacityExceeded));
         }
         let needed = if self.rules.config.spot_funds.enabled {
-            need(order.side, order.quantity.is_none(), &value)
+            need(order.side, &value)
         } else {
             Default::default()
         };
@@ -133,7 +133,7 @@ impl RiskEngine {
         })
     }
 
-    fn value_of_copy(&self, order: &Order, number: u32) -> Result<Value, RejectCode> {
+    fn value_of_copy(&self, order: &Order) -> Result<Value, RejectCode> {
         if order.price.is_none() {
             return Err(RejectCode::MissingRequiredField);
         }
@@ -146,8 +146,7 @@ impl RiskEngine {
         if !amount_is_positive {
             return Err(RejectCode::InvalidFieldValue);
         }
-        let instrument = self.rules.instruments.get(number);
         let pricing = self.rules.profile_at(0).pricing;
-        super::value::value(order, instrument, pricing, || None)
+        super::value::value(order, pricing, || None)
     }
 }

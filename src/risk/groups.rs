@@ -1,12 +1,17 @@
 //! Groups of accounts and their currencies (rule K32); market data in (K34);
 //! upkeep.
 
+use super::account::Account;
 use super::custom::RiskEvent;
 use super::engine::RiskEngine;
 use super::holding::Balance;
 use super::market::{Quote, QuoteTarget, group_owner};
+use super::rejects::Rejects;
+use crate::limits::ACCOUNTS_MAX;
 use crate::time::Nanos;
-use crate::types::{AccountId, Amount, AssetId, GroupId, InstrumentId, Quantity};
+use crate::types::{
+    AccountId, Amount, AssetId, GroupId, InstrumentId, Quantity, RejectCode, RejectScope,
+};
 
 /// Something that a call names is not known; nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +26,24 @@ pub enum LookupError {
 }
 
 impl RiskEngine {
+    /// Opens an account that has nothing, and that no configuration names; one
+    /// that is open stays as it is.
+    ///
+    /// # Errors
+    /// `CapacityExceeded`: the shard holds no more accounts.
+    pub fn open_account(&mut self, id: AccountId) -> Result<(), Rejects> {
+        if self.accounts.find(id.0).is_none() {
+            if self.accounts.len() >= ACCOUNTS_MAX {
+                return Err(Rejects::one(
+                    RejectCode::CapacityExceeded,
+                    RejectScope::Order,
+                ));
+            }
+            self.accounts.insert(Account::new(id.0, 0, false));
+        }
+        Ok(())
+    }
+
     /// Puts an account into a group, out of the one it was in.
     ///
     /// # Errors

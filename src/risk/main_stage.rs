@@ -45,6 +45,21 @@ impl RiskEngine {
     /// place, which becomes the reservation's.
     #[inline]
     pub(super) fn main(&mut self, scene: &Scene<'_>, request: Option<u32>) -> Result<u32, Rejects> {
+        if self.rules.main_is_idle()
+            && self.custom.is_empty()
+            && scene.instrument.is_some()
+            && (request.is_some() || !self.orders.is_full())
+        {
+            return Ok(self.place(scene, request));
+        }
+        self.main_with_policies(scene, request)
+    }
+
+    fn main_with_policies(
+        &mut self,
+        scene: &Scene<'_>,
+        request: Option<u32>,
+    ) -> Result<u32, Rejects> {
         let mut rejects = Rejects::new();
         if let Some((_, window_ns)) = self.rules.duplicate {
             self.duplicates.expire(scene.now, window_ns);
@@ -84,6 +99,7 @@ impl RiskEngine {
         Ok(index)
     }
 
+    #[inline]
     fn place(&mut self, scene: &Scene<'_>, request: Option<u32>) -> u32 {
         if let Some(index) = request {
             self.orders.get_mut(index).status = Status::Reserved;
@@ -177,15 +193,10 @@ impl RiskEngine {
     /// What an order is worth at this moment.
     pub(super) fn worth(&self, scene: &Scene<'_>, number: u32) -> Result<Value, RejectCode> {
         let profile = self.rules.profile_at(scene.profile);
-        value(
-            scene.order,
-            self.rules.instruments.get(number),
-            profile.pricing,
-            || {
-                let group = self.accounts.get(scene.account).group;
-                self.market.quote(scene.account, group, number, scene.now)
-            },
-        )
+        value(scene.order, profile.pricing, || {
+            let group = self.accounts.get(scene.account).group;
+            self.market.quote(scene.account, group, number, scene.now)
+        })
     }
 
     /// The policies that look at what an order is worth.
@@ -220,7 +231,7 @@ impl RiskEngine {
             match value {
                 Err(code) => rejects.add(PolicyId::FUNDS, code),
                 Ok(value) => {
-                    prepared.need = need(order.side, order.quantity.is_none(), &value);
+                    prepared.need = need(order.side, &value);
                     self.judge_funds(scene, number, replaced, &prepared.need, rejects);
                 }
             }

@@ -111,6 +111,7 @@ impl OrderTable {
     }
 
     /// A place for an order; the caller has seen that there is one.
+    #[inline]
     pub(crate) fn add(
         &mut self,
         status: Status,

@@ -106,6 +106,7 @@ pub(crate) struct Rules {
     pub(crate) any_credit: bool,
     pub(crate) any_collar: bool,
     pub(crate) any_restriction: bool,
+    main_is_idle: bool,
     pub(crate) duplicate: Option<(u32, u64)>,
     /// The first is everyone's.
     profiles: Vec<Profile>,
@@ -140,6 +141,7 @@ impl Rules {
             any_credit: !config.gross_credit.rules.is_empty(),
             any_collar: !config.collar.is_empty(),
             any_restriction: !config.restricted.is_empty(),
+            main_is_idle: false,
             duplicate: None,
             profiles: Vec::new(),
             by_owner: HashMap::new(),
@@ -152,6 +154,10 @@ impl Rules {
         rules.resolve_credit()?;
         rules.check_others()?;
         rules.longest_window_ns = rules.longest_window()?;
+        rules.main_is_idle = !rules.values_orders()
+            && rules.duplicate.is_none()
+            && config.open_orders.is_empty()
+            && config.self_match.is_none();
         let general = rules.profile(None, None)?;
         rules.profiles.push(general);
         Ok(rules)
@@ -498,6 +504,12 @@ impl Rules {
     #[inline]
     pub(crate) const fn counts_positions(&self) -> bool {
         self.any_position || self.any_credit || self.any_restriction
+    }
+
+    /// Whether the main stage has nothing to judge or to hold.
+    #[inline]
+    pub(crate) const fn main_is_idle(&self) -> bool {
+        self.main_is_idle
     }
 
     /// Whether a policy looks at what an order is worth.

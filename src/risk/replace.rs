@@ -97,7 +97,7 @@ impl RiskEngine {
         (value.quantity_up, value.quantity_down) = (left, left);
         value.notional = value.lock_price.notional(Quantity::from_raw(left)).raw();
         let mut needed = if self.rules.config.spot_funds.enabled {
-            need(before.side, false, &value)
+            need(before.side, &value)
         } else {
             Need::default()
         };

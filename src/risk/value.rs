@@ -5,7 +5,6 @@
 //! up for a buy and down for a sell, a volume's quantity is taken from both
 //! sides.
 
-use super::instruments::Instrument;
 use super::market::Quote;
 use super::settings::Pricing;
 use crate::types::{Order, OrderType, Price, RejectCode, Rounding, Side};
@@ -19,7 +18,7 @@ pub(crate) struct Value {
     pub(crate) quantity_up: i64,
     /// Rounded down: what is surely received.
     pub(crate) quantity_down: i64,
-    /// Lock price × quantity, or the volume itself; may be below zero.
+    /// Lock price × quantity, or the volume with the price's sign.
     pub(crate) notional: i128,
 }
 
@@ -32,14 +31,13 @@ pub(crate) struct MarketPricing {
 
 pub(crate) fn value(
     order: &Order,
-    instrument: &Instrument,
     how: MarketPricing,
     quote: impl FnOnce() -> Option<Quote>,
 ) -> Result<Value, RejectCode> {
     let lock_price = match (order.price, order.order_type) {
         (Some(price), _) => price,
         (None, OrderType::Limit) => return Err(RejectCode::MissingRequiredField),
-        (None, OrderType::Market) => worst_price(order.side, instrument, how, quote())?,
+        (None, OrderType::Market) => worst_price(order.side, how, quote())?,
     };
     if let Some(quantity) = order.quantity {
         return Ok(Value {
@@ -62,16 +60,15 @@ pub(crate) fn value(
         lock_price,
         quantity_up: rounded(Rounding::Up)?,
         quantity_down: rounded(Rounding::Down)?,
-        notional: volume.raw(),
+        notional: if lock_price.is_negative() {
+            volume.checked_neg().ok_or(failed)?.raw()
+        } else {
+            volume.raw()
+        },
     })
 }
 
-fn worst_price(
-    side: Side,
-    instrument: &Instrument,
-    how: MarketPricing,
-    quote: Option<Quote>,
-) -> Result<Price, RejectCode> {
+fn worst_price(side: Side, how: MarketPricing, quote: Option<Quote>) -> Result<Price, RejectCode> {
     let quoted = quote.and_then(|quote| match (how.pricing, side) {
         (Pricing::Mark, _) => quote.mark,
         (Pricing::BookTop, Side::Buy) => quote.ask,
@@ -80,16 +77,13 @@ fn worst_price(
     let quoted = quoted.ok_or(RejectCode::MarkPriceUnavailable)?;
     let failed = RejectCode::OrderValueCalculationFailed;
     let slippage = i32::try_from(how.slippage_bps).map_err(|_| failed)?;
-    // Worse is up for a buy, whatever the price's sign.
-    let worse_up = (side == Side::Buy) != quoted.is_negative();
-    let (basis_points, rounding) = match (worse_up, side) {
-        (true, Side::Buy) => (slippage, Rounding::Up),
-        (false, Side::Buy) => (-slippage, Rounding::Up),
-        (true, Side::Sell) => (slippage, Rounding::Down),
-        (false, Side::Sell) => (-slippage, Rounding::Down),
+    let (basis_points, rounding) = match side {
+        Side::Buy => (slippage, Rounding::Up),
+        Side::Sell => (-slippage, Rounding::Down),
     };
     let worst = quoted.moved_by(basis_points, rounding).ok_or(failed)?;
-    if worst.is_positive() && quoted.is_positive() || instrument.allow_non_positive_price {
+    // A quote is above zero even where limit prices need not be.
+    if worst.is_positive() && quoted.is_positive() {
         Ok(worst)
     } else {
         Err(failed)

@@ -26,32 +26,37 @@ pub(crate) fn check(
         )
     };
     let (own, general) = narrow(instrument.base);
-    let max_quantity = tighter(
-        rules.broker_size.quantity,
-        own.quantity.or(general.quantity),
-    );
+    let asset_quantity = own.quantity.or(general.quantity);
     let (own, general) = narrow(instrument.settlement);
-    let max_notional = tighter(
-        rules.broker_size.notional,
-        own.notional.or(general.notional),
-    );
+    let asset_notional = own.notional.or(general.notional);
+    let broker = rules.broker_size;
 
-    let quantity = max_quantity.map(|max| quantity_exceeds(order, max));
-    let notional = max_notional.map(|max| notional_exceeds(order, max));
-    let code = match (quantity, notional) {
-        (Some(None), _) | (_, Some(None)) => RejectCode::OrderValueCalculationFailed,
-        (Some(Some(true)), Some(Some(true))) => RejectCode::OrderExceedsLimit,
-        (Some(Some(true)), _) => RejectCode::OrderQtyExceedsLimit,
-        (_, Some(Some(true))) => RejectCode::OrderNotionalExceedsLimit,
-        _ => return,
+    let quantity = |max: Option<i64>| max.map(|max| quantity_exceeds(order, max));
+    let notional = |max: Option<i128>| max.map(|max| notional_exceeds(order, max));
+    let by_asset = (quantity(asset_quantity), notional(asset_notional));
+    let by_broker = (quantity(broker.quantity), notional(broker.notional));
+    let failed = [by_asset, by_broker]
+        .iter()
+        .any(|pair| matches!(pair, (Some(None), _) | (_, Some(None))));
+    let code = if failed {
+        Some(RejectCode::OrderValueCalculationFailed)
+    } else {
+        // The asset's verdict goes before the broker's.
+        broken(by_asset).or_else(|| broken(by_broker))
     };
-    rejects.add(PolicyId::SIZE, code);
+    if let Some(code) = code {
+        rejects.add(PolicyId::SIZE, code);
+    }
 }
 
-fn tighter<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
+type Exceeds = Option<Option<bool>>;
+
+fn broken((quantity, notional): (Exceeds, Exceeds)) -> Option<RejectCode> {
+    match (quantity.flatten(), notional.flatten()) {
+        (Some(true), Some(true)) => Some(RejectCode::OrderExceedsLimit),
+        (Some(true), _) => Some(RejectCode::OrderQtyExceedsLimit),
+        (_, Some(true)) => Some(RejectCode::OrderNotionalExceedsLimit),
+        _ => None,
     }
 }
 

@@ -19,31 +19,19 @@ pub(crate) struct Need {
 }
 
 /// What an order of this value needs.
-pub(crate) fn need(side: Side, by_volume: bool, value: &Value) -> Need {
+pub(crate) fn need(side: Side, value: &Value) -> Need {
     let units = |quantity: i64| i128::from(quantity) * i128::from(crate::types::PRICE_SCALE);
     match side {
         Side::Buy => Need {
-            settlement: if by_volume {
-                value.notional
-            } else {
-                value.notional.max(0)
-            },
+            settlement: value.notional.max(0),
             base: 0,
             incoming: units(value.quantity_down),
         },
         Side::Sell => Need {
             // Who sells below zero pays.
-            settlement: if by_volume && !value.lock_price.is_negative() {
-                0
-            } else {
-                (-value.notional).max(0)
-            },
+            settlement: (-value.notional).max(0),
             base: units(value.quantity_up),
-            incoming: if value.lock_price.is_negative() {
-                0
-            } else {
-                value.notional.max(0)
-            },
+            incoming: value.notional.max(0),
         },
     }
 }

@@ -1,0 +1,459 @@
+//! Pre-trade risk beside `openpit` 0.11.0, alternating in one run: targets P1
+//! to P3. `cargo bench --bench peers`.
+//!
+//! Timed is start + execute + commit. Our working orders end outside of the
+//! timed part, for the peer keeps none; quotes, seeds and limits are the same
+//! on both sides. The peer reads the clock for each order; a shard reads it once
+//! for a chunk of its ring, here 64 orders, inside of the timed part.
+
+#[path = "../tests/support/counting_allocator.rs"]
+mod counting_allocator;
+#[path = "../tests/risk_peer/mod.rs"]
+mod risk_peer;
+
+use std::hint::black_box;
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+use counting_allocator::{CountingAllocator, counted};
+use openpit::param::{AccountId as PeerAccount, AdjustmentAmount, Pnl, PositionSize, Volume};
+use openpit::pretrade::policies::{
+    OrderSizeBrokerBarrier, OrderSizeLimit, OrderSizeLimitPolicy, OrderSizeLimitSettings,
+    OrderValidationPolicy, PnlBoundsBrokerBarrier, PnlBoundsKillSwitchPolicy,
+    PnlBoundsKillSwitchSettings, RateLimit, RateLimitAccountBarrier, RateLimitBrokerBarrier,
+    RateLimitPolicy, RateLimitSettings, SpotFundsPolicy, SpotFundsPricingSource, SpotFundsSettings,
+};
+use openpit::{
+    Engine, FullSyncEngine, LocalEngine, LocalSync, OrderOperation, SpotFundsMarketData,
+};
+use pitlane::risk::{
+    AccountConfig, Adjustment, Change, ExecutionReport, InstrumentConfig, Quote, QuoteTarget,
+    ReservationToken, RiskConfig, RiskEngine, SharedLimits,
+};
+use pitlane::time::{Clock, Nanos, SystemClock};
+use pitlane::types::{
+    AccountId, Amount, AssetId, InstrumentId, Order, OrderType, Price, Quantity, ShardId, Side,
+    TimeInForce,
+};
+use risk_peer::{PeerAdjustment, PeerReport, asset, instrument};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+const ACCOUNTS: u64 = 256;
+const BATCH: u64 = 4_096;
+const ROUNDS: usize = 61;
+const LIMIT: usize = 1 << 20;
+const WINDOW: Duration = Duration::from_millis(1);
+
+type PeerLocal = LocalEngine<OrderOperation, PeerReport, PeerAdjustment>;
+type PeerFull = FullSyncEngine<OrderOperation, PeerReport, PeerAdjustment>;
+
+fn order(number: u64, accounts: core::ops::Range<u64>) -> Order {
+    let span = accounts.end - accounts.start;
+    let step = i64::try_from(number % 100).expect("small");
+    Order {
+        account: AccountId(accounts.start + number.wrapping_mul(0x9E37_79B9) % span),
+        instrument: InstrumentId(1),
+        side: if number.is_multiple_of(2) {
+            Side::Buy
+        } else {
+            Side::Sell
+        },
+        order_type: OrderType::Limit,
+        time_in_force: TimeInForce::Day,
+        quantity: Some(Quantity::from_raw((step + 1) * 1_000_000_000)),
+        volume: None,
+        // Sells above buys: none meets an own one.
+        price: Some(Price::from_raw(
+            (185 + i64::from(!number.is_multiple_of(2)) * 10) * 1_000_000_000 + step * 10_000_000,
+        )),
+    }
+}
+
+fn config(policies: &str) -> RiskConfig {
+    let mut config = RiskConfig::from_toml(policies).expect("sound");
+    config.instruments = vec![InstrumentConfig {
+        id: InstrumentId(1),
+        name: None,
+        base: AssetId(1).into(),
+        settlement: AssetId(2).into(),
+        allow_non_positive_price: false,
+    }];
+    config.assets.insert("USD".into(), AssetId(2));
+    config.accounts = (0..ACCOUNTS)
+        .map(|id| AccountConfig {
+            id: AccountId(id),
+            group: None,
+        })
+        .collect();
+    config
+}
+
+fn rates() -> String {
+    let window = WINDOW.as_nanos();
+    format!(
+        "rate_limit = [{{scope = 'broker', limit = {LIMIT}, window_ns = {window}}},
+                       {{scope = 'account', limit = {LIMIT}, window_ns = {window}}}]\n"
+    )
+}
+
+struct Ours {
+    engine: RiskEngine,
+    clock: SystemClock,
+    orders: Vec<Order>,
+    open: Vec<(ReservationToken, Order)>,
+}
+
+impl Ours {
+    fn new(
+        config: &RiskConfig,
+        shared: &Arc<SharedLimits>,
+        shard: u16,
+        orders: Vec<Order>,
+    ) -> Self {
+        let mut engine =
+            RiskEngine::new(config, ShardId(shard), Arc::clone(shared)).expect("sound");
+        if config.spot_funds.enabled {
+            let seed = Change::Absolute(Amount::from_raw(100_000_000 * 1_000_000_000_000_000_000));
+            for id in 0..ACCOUNTS {
+                for asset in [AssetId(1), AssetId(2)] {
+                    engine
+                        .adjust(AccountId(id), &[Adjustment::available(asset, seed)])
+                        .expect("seeded");
+                }
+            }
+        }
+        let quote = Quote {
+            mark: Some(Price::from_raw(190_000_000_000)),
+            ..Quote::default()
+        };
+        engine
+            .set_quote(QuoteTarget::All, InstrumentId(1), quote, Nanos(0))
+            .expect("set");
+        Self {
+            engine,
+            clock: SystemClock::new(),
+            orders,
+            open: Vec::with_capacity(64),
+        }
+    }
+
+    fn batch(&mut self) -> Duration {
+        let mut timed = Duration::ZERO;
+        let orders = core::mem::take(&mut self.orders);
+        for chunk in orders.chunks(64) {
+            let start = Instant::now();
+            // One reading for a chunk of the ring, as a shard does.
+            let now = self.clock.now();
+            for order in chunk {
+                let token = self
+                    .engine
+                    .start_pre_trade(black_box(order), now)
+                    .ok()
+                    .and_then(|request| self.engine.execute(request, now).ok())
+                    .expect("accepted");
+                self.engine.commit(token).expect("fresh");
+                self.open.push((token, *order));
+            }
+            timed += start.elapsed();
+            self.finish();
+        }
+        self.orders = orders;
+        timed
+    }
+
+    fn finish(&mut self) {
+        let now = self.clock.now();
+        for (token, order) in self.open.drain(..) {
+            let report = ExecutionReport {
+                token: Some(token),
+                account: order.account,
+                instrument: order.instrument,
+                side: order.side,
+                fill_id: None,
+                price: Price::ZERO,
+                quantity: Quantity::ZERO,
+                fee: Amount::ZERO,
+                fee_asset: None,
+                pnl: Amount::ZERO,
+                is_final: true,
+            };
+            self.engine
+                .apply_execution_report(&report, now)
+                .expect("ours");
+        }
+    }
+}
+
+fn peer_rate() -> RateLimitSettings {
+    let limit = RateLimit {
+        max_orders: LIMIT,
+        window: WINDOW,
+    };
+    let own = (0..ACCOUNTS).map(|id| RateLimitAccountBarrier {
+        limit: limit.clone(),
+        account_id: PeerAccount::from_u64(id),
+    });
+    RateLimitSettings::new(
+        Some(RateLimitBrokerBarrier {
+            limit: limit.clone(),
+        }),
+        [],
+        own,
+        [],
+    )
+    .expect("sound")
+}
+
+fn peer_simple() -> PeerLocal {
+    let builder = Engine::builder::<OrderOperation, PeerReport, PeerAdjustment>().no_sync();
+    let rate = RateLimitPolicy::new(peer_rate(), builder.storage_builder());
+    builder
+        .pre_trade(OrderValidationPolicy::new())
+        .pre_trade(rate)
+        .build()
+        .expect("sound")
+}
+
+fn peer_full() -> PeerFull {
+    let builder = Engine::builder::<OrderOperation, PeerReport, PeerAdjustment>().full_sync();
+    let rate = RateLimitPolicy::new(peer_rate(), builder.storage_builder());
+    builder
+        .pre_trade(OrderValidationPolicy::new())
+        .pre_trade(rate)
+        .build()
+        .expect("sound")
+}
+
+fn peer_everything() -> PeerLocal {
+    let builder = Engine::builder::<OrderOperation, PeerReport, PeerAdjustment>().no_sync();
+    let rate = RateLimitPolicy::new(peer_rate(), builder.storage_builder());
+    let limit = OrderSizeLimit {
+        max_quantity: Some(risk_peer::quantity(Quantity::from_raw(
+            1_000_000_000_000_000,
+        ))),
+        max_notional: Some(Volume::from_str("1000000000").expect("a volume")),
+    };
+    let size = OrderSizeLimitSettings::new(Some(OrderSizeBrokerBarrier { limit }), [], []);
+    let bound = PnlBoundsBrokerBarrier {
+        settlement_asset: asset("USD"),
+        lower_bound: Some(Pnl::from_str("-1000000").expect("a bound")),
+        upper_bound: None,
+    };
+    let pnl = PnlBoundsKillSwitchSettings::new([bound], []).expect("sound");
+    let pnl = PnlBoundsKillSwitchPolicy::new(pnl, builder.storage_builder());
+    let funds = SpotFundsSettings::new(0, SpotFundsPricingSource::Mark, std::iter::empty());
+    let funds = SpotFundsPolicy::<LocalSync, LocalSync>::new(
+        funds.expect("sound"),
+        None::<SpotFundsMarketData<LocalSync>>,
+        builder.storage_builder(),
+    );
+    let engine = builder
+        .pre_trade(OrderValidationPolicy::new())
+        .pre_trade(rate)
+        .pre_trade(OrderSizeLimitPolicy::new(size.expect("sound")))
+        .pre_trade(pnl)
+        .pre_trade(funds)
+        .build()
+        .expect("sound");
+    for id in 0..ACCOUNTS {
+        let seeds = ["AAPL", "USD"].map(|name| PeerAdjustment {
+            asset: asset(name),
+            balance: Some(AdjustmentAmount::Absolute(
+                PositionSize::from_str("1000000000000").expect("an amount"),
+            )),
+            held: None,
+            incoming: None,
+        });
+        engine
+            .apply_account_adjustment(PeerAccount::from_u64(id), &seeds)
+            .expect("seeded");
+    }
+    engine
+}
+
+fn peer_orders(orders: &[Order]) -> Vec<OrderOperation> {
+    let traded = instrument("AAPL", "USD");
+    orders
+        .iter()
+        .map(|order| risk_peer::order(order, &traded))
+        .collect()
+}
+
+macro_rules! peer_batch {
+    ($engine:expr, $orders:expr) => {{
+        // The peer takes its orders by value; they are cloned beforehand.
+        let mut timed = Duration::ZERO;
+        for chunk in $orders.chunks(64) {
+            let chunk = chunk.to_vec();
+            let start = Instant::now();
+            for order in chunk {
+                let request = $engine
+                    .start_pre_trade(black_box(order))
+                    .ok()
+                    .expect("accepted");
+                let mut reservation = request.execute().ok().expect("accepted");
+                reservation.commit();
+            }
+            timed += start.elapsed();
+        }
+        timed
+    }};
+}
+
+struct Row {
+    name: &'static str,
+    ours: f64,
+    peer: f64,
+    wanted: f64,
+    allocations: (f64, f64),
+}
+
+#[allow(clippy::cast_precision_loss)] // Figures for people.
+fn per_order(mut times: Vec<Duration>, orders: u64) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_nanos() as f64 / orders as f64
+}
+
+#[allow(clippy::cast_precision_loss)] // Figures for people.
+fn compare(
+    name: &'static str,
+    wanted: f64,
+    mut ours: impl FnMut() -> Duration,
+    mut peer: impl FnMut() -> Duration,
+) -> Row {
+    let (mut our_times, mut peer_times) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS + 5 {
+        let (one, other) = (ours(), peer());
+        if round >= 5 {
+            our_times.push(one);
+            peer_times.push(other);
+        }
+    }
+    // Ours ends its orders in the counted part too; the peer's clones of its
+    // orders share their names and cost one list.
+    let (_, our_counts) = counted(&mut ours);
+    let (_, peer_counts) = counted(&mut peer);
+    Row {
+        name,
+        ours: per_order(our_times, BATCH),
+        peer: per_order(peer_times, BATCH),
+        wanted,
+        allocations: (
+            our_counts.allocations as f64 / BATCH as f64,
+            peer_counts.allocations as f64 / BATCH as f64,
+        ),
+    }
+}
+
+/// Two threads, each with its own accounts: our two shards share a broker
+/// limit, the peer's threads share its engine.
+fn two_threads() -> Row {
+    let config = config(&format!("spot_funds = {{enabled = false}}\n{}", rates()));
+    let shared = Arc::new(SharedLimits::new(&config).expect("sound"));
+    let peer = Arc::new(peer_full());
+    let start = Arc::new(Barrier::new(2));
+    let threads: Vec<_> = (0..2u16)
+        .map(|shard| {
+            let (config, shared) = (config.clone(), Arc::clone(&shared));
+            let (peer, start) = (Arc::clone(&peer), Arc::clone(&start));
+            std::thread::spawn(move || {
+                let first = u64::from(shard) * ACCOUNTS / 2;
+                let orders: Vec<_> = (0..BATCH)
+                    .map(|n| order(n, first..first + ACCOUNTS / 2))
+                    .collect();
+                let theirs = peer_orders(&orders);
+                let mut ours = Ours::new(&config, &shared, shard, orders);
+                let (mut our_times, mut peer_times) = (Vec::new(), Vec::new());
+                for round in 0..ROUNDS + 5 {
+                    start.wait();
+                    let one = ours.batch();
+                    start.wait();
+                    let other = peer_batch!(peer, theirs);
+                    if round >= 5 {
+                        our_times.push(one);
+                        peer_times.push(other);
+                    }
+                }
+                (per_order(our_times, BATCH), per_order(peer_times, BATCH))
+            })
+        })
+        .collect();
+    let times: Vec<_> = threads
+        .into_iter()
+        .map(|thread| thread.join().expect("no panic"))
+        .collect();
+    Row {
+        name: "P3 two shards, one broker limit",
+        ours: (times[0].0 + times[1].0) / 2.0,
+        peer: (times[0].1 + times[1].1) / 2.0,
+        wanted: 15.0,
+        allocations: (f64::NAN, f64::NAN),
+    }
+}
+
+const EVERYTHING: &str = "
+order_size = [{max_quantity = '1000000', max_notional = '1000000000'}]
+collar = [{above_bps = 1000, below_bps = 1000}]
+pnl = {rules = [{asset = 'USD', lower = '-1000000'}]}
+position = [{long = '1000000000', short = '1000000000'}]
+duplicate = {repeats = 1000000, window_ms = 1}
+restricted = [{instrument = 'none', mode = 'forbid'}]
+open_orders = [{limit = 100000}]
+";
+
+fn main() {
+    let orders: Vec<_> = (0..BATCH)
+        .map(|number| order(number, 0..ACCOUNTS))
+        .collect();
+    let theirs = peer_orders(&orders);
+
+    let simple = config(&format!("spot_funds = {{enabled = false}}\n{}", rates()));
+    let shared = Arc::new(SharedLimits::new(&simple).expect("sound"));
+    let mut ours = Ours::new(&simple, &shared, 0, orders.clone());
+    let peer = peer_simple();
+    let first = compare(
+        "P1 validation, broker and account rate",
+        4.0,
+        || ours.batch(),
+        || peer_batch!(peer, theirs),
+    );
+
+    let mut everything = config(&format!("{EVERYTHING}{}", rates()));
+    // A list that restricts, but not what is traded here.
+    everything.instruments.push(InstrumentConfig {
+        id: InstrumentId(2),
+        name: Some("none".into()),
+        base: AssetId(3).into(),
+        settlement: AssetId(2).into(),
+        allow_non_positive_price: false,
+    });
+    let shared = Arc::new(SharedLimits::new(&everything).expect("sound"));
+    let mut ours = Ours::new(&everything, &shared, 0, orders);
+    let peer = peer_everything();
+    let second = compare(
+        "P2 every policy",
+        5.0,
+        || ours.batch(),
+        || peer_batch!(peer, theirs),
+    );
+    let third = two_threads();
+
+    println!(
+        "| work | ours, ns | openpit 0.11.0, ns | times as fast | wanted | allocations: ours | theirs |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for row in [first, second, third] {
+        println!(
+            "| {} | {:.0} | {:.0} | {:.1} | {:.0} | {:.2} | {:.2} |",
+            row.name,
+            row.ours,
+            row.peer,
+            row.peer / row.ours,
+            row.wanted,
+            row.allocations.0,
+            row.allocations.1
+        );
+    }
+}
