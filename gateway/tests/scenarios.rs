@@ -63,6 +63,19 @@ fn k38_a_row_that_does_not_do_what_it_expects_is_named() {
 }
 
 #[test]
+fn k38_a_fills_leaves_are_checked() {
+    let text = "| account | action | asset | amount | instrument | side | qty | price | final | leaves | expect |\n\
+                |--|--|--|--|--|--|--|--|--|--|--|\n\
+                | a | SEED | USD | 10 | | | | | | | OK |\n\
+                | a | ORDER | | | X/USD | BUY | 5 | 1 | | | ACCEPT |\n\
+                | a | FILL | | | X/USD | BUY | 2 | 1 | no | 3 | OK |\n\
+                | a | FILL | | | X/USD | BUY | 1 | 1 | no | 3 | OK |\n";
+    let outcome = run_text(text, "t.md", Path::new(".")).expect("readable");
+    let ok: Vec<bool> = outcome.rows.iter().map(|row| row.ok).collect();
+    assert_eq!(ok, [true, true, true, false]);
+}
+
+#[test]
 fn k38_what_cannot_be_read_is_refused_with_its_line() {
     let fault = |text: &str| {
         run_text(text, "t.md", Path::new("."))

@@ -350,13 +350,20 @@ impl Run {
             pnl: row.pnl,
             is_final: row.is_final,
         };
-        let got = self.report(&report);
+        let mut got = self.report(&report);
+        let left = open
+            .as_ref()
+            .and_then(|open| open.left.checked_sub(quantity))
+            .unwrap_or(Quantity::ZERO);
+        if got.is_ok() && row.leaves.is_some_and(|leaves| leaves != left) {
+            // The trade is booked; the table's figure is not ours.
+            got = Err(vec![RejectCode::InvalidFieldValue]);
+        }
         if let Some(at) = at {
             if row.is_final {
                 self.open.remove(at);
             } else {
-                let open = self.open.get_mut(at);
-                open.left = open.left.checked_sub(quantity).unwrap_or(Quantity::ZERO);
+                self.open.get_mut(at).left = left;
             }
         }
         Ok(got)

@@ -101,8 +101,8 @@ mod tests {
 
     #[test]
     fn k38_a_broken_table_is_refused_with_its_line() {
-        assert!(super::rows("| action |\n| ORDER |\n", 1).is_err());
-        let error = super::rows("| action | qty |\n|--|--|\n| ORDER |\n", 1).expect_err("short");
+        assert!(rows("| action |\n| ORDER |\n", 1).is_err());
+        let error = rows("| action | qty |\n|--|--|\n| ORDER |\n", 1).expect_err("short");
         assert!(error.to_string().contains("line 3"));
     }
 }
