@@ -159,8 +159,13 @@ impl<D: LocalDriver> Inbox<D> {
             end.submitter.room.wake();
             return count;
         }
-        self.merge.advance(ring, next);
         end.submitter.room.wake();
+        if next == UNSEEN {
+            // What follows may have no ticket, and is then older than every
+            // ticket in sight.
+            next = self.rings.head(ring);
+        }
+        self.merge.advance(ring, next);
         count
     }
 

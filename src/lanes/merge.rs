@@ -74,7 +74,8 @@ impl Merge {
         }
     }
 
-    /// What stands at the ring's head after a run, or [`UNSEEN`].
+    /// What a look at the ring finds at its head after a run: a message there
+    /// may have no ticket, and is then older than any ticket in sight.
     #[inline]
     pub(crate) fn advance(&mut self, ring: usize, head: u64) {
         self.heads[ring] = head;

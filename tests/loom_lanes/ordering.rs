@@ -163,7 +163,8 @@ impl Worker {
             *head += 1;
             if !self.first_in_sight {
                 self.merge.ran(ticket);
-                self.merge.advance(ring, UNSEEN);
+                let head = self.seen.head(ring);
+                self.merge.advance(ring, head);
             }
         }
     }
