@@ -402,6 +402,54 @@ fn l21_a_future_wakes_its_latest_waker_once() {
     );
 }
 
+#[test]
+fn l21_a_shared_result_answers_every_waiter() {
+    let (_ledger, opener, factory) = library();
+    let engine = EngineBuilder::new().build(factory).expect("engine");
+    let mut submitter = engine.submitter().expect("submitter");
+    let shared = submitter
+        .submit(AccountId(1), |book: &mut Book| {
+            book.wait_at_gate();
+            vec![1, 2]
+        })
+        .shared();
+    assert!(!shared.is_done());
+    assert!(shared.wait_timeout(Duration::from_millis(2)).is_none());
+    let woken = Arc::new(CountingWaker(AtomicUsize::new(0), thread::current()));
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut polled = pin!(shared.clone());
+    let polls = polled.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(polls.is_pending());
+    let waiters: Vec<_> = (0..3)
+        .map(|_| {
+            let shared = shared.clone();
+            thread::spawn(move || shared.wait())
+        })
+        .collect();
+    opener.open();
+    for waiter in waiters {
+        assert_eq!(waiter.join().expect("waiter"), Ok(vec![1, 2]));
+    }
+    assert_eq!(shared.wait(), Ok(vec![1, 2]), "as often as it is asked");
+    let deadline = Instant::now() + LONG;
+    while woken.0.load(Ordering::SeqCst) == 0 {
+        assert!(Instant::now() < deadline, "never woken");
+        thread::yield_now();
+    }
+    assert_eq!(
+        polled.as_mut().poll(&mut Context::from_waker(&waker)),
+        Poll::Ready(Ok(vec![1, 2]))
+    );
+    // Resolved before it was shared; and dropped before it resolves.
+    let done = submitter.submit(AccountId(1), |_: &mut Book| 4);
+    while !done.is_done() {
+        thread::yield_now();
+    }
+    assert_eq!(done.shared().wait(), Ok(4));
+    drop(submitter.submit(AccountId(1), |_: &mut Book| 5).shared());
+    assert!(engine.stop_graceful(LONG).expect("stop").is_balanced());
+}
+
 /// Tells on which thread it was dropped.
 struct Witness(Arc<Mutex<Vec<thread::ThreadId>>>);
 

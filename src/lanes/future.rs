@@ -70,6 +70,14 @@ impl<T: Send, E: Send, P: Send> LaneFuture<T, E, P> {
         }
     }
 
+    /// Whose workers it must not be waited for on.
+    pub(super) fn engine(&self) -> Option<reentry::EngineId> {
+        match &self.state {
+            State::Pending(pending) => Some(pending.slot.engine()),
+            State::Ready(_) | State::Taken => None,
+        }
+    }
+
     /// Whether the result is there; once taken, it stays done.
     #[must_use]
     #[inline]

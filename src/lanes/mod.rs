@@ -43,6 +43,7 @@ mod reentry;
 mod risk_driver;
 mod sequencer;
 mod shared;
+mod shared_future;
 mod slab;
 mod stop;
 mod submitter;
@@ -68,6 +69,7 @@ pub use observer::{Hooks, NoopObserver, Observer, Place};
 pub use pre_trade::PreTradeDriver;
 pub use risk_driver::RiskError;
 pub use sequencer::{Everywhere, Sequencer};
+pub use shared_future::SharedFuture;
 pub use stop::{StopError, StopReport};
 pub use submitter::{Class, Submitter};
 pub use wrapper::{
