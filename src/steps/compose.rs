@@ -82,17 +82,25 @@ impl<'a> Level<'a> {
         self.violation.get_or_insert(error);
     }
 
+    /// Adds a plain step. Not through `push_body_or` with no handler: its
+    /// empty place would be copied along.
     #[inline]
-    fn push_body<A, F>(&mut self, body: F, on_error: Option<Handler>) -> u32
+    fn push_body<A, F>(&mut self, body: F) -> u32
+    where
+        A: Values,
+        F: FnOnce(&mut Step<'_>, A) -> StepResult + 'static,
+    {
+        self.push(|frame| frame.body.fill(body))
+    }
+
+    fn push_body_or<A, F>(&mut self, body: F, on_error: Handler) -> u32
     where
         A: Values,
         F: FnOnce(&mut Step<'_>, A) -> StepResult + 'static,
     {
         self.push(|frame| {
             frame.body.fill(body);
-            if on_error.is_some() {
-                frame.on_error = on_error;
-            }
+            frame.on_error = Some(on_error);
         })
     }
 
@@ -104,12 +112,8 @@ impl<'a> Level<'a> {
         Self { frame, ..self }
     }
 
-    fn push_sync<A, F>(&mut self, object: SyncRef, body: F, on_error: Option<Handler>)
-    where
-        A: Values,
-        F: FnOnce(&mut Step<'_>, A) -> StepResult + 'static,
-    {
-        let frame = self.push_body(body, on_error);
+    /// Makes the step just added run inside a synchronizer.
+    fn synchronize(&self, frame: u32, object: SyncRef) {
         if frame != NIL {
             self.event_loop.tables().extra_of(frame).sync = Some(SyncUse {
                 object,
@@ -188,7 +192,7 @@ pub trait Compose {
         A: Values,
         F: FnOnce(&mut Step<'_>, A) -> StepResult + 'static,
     {
-        self.level().push_body(body, None);
+        self.level().push_body(body);
         self
     }
 
@@ -199,7 +203,7 @@ pub trait Compose {
         F: FnOnce(&mut Step<'_>, A) -> StepResult + 'static,
         H: FnOnce(&mut Step<'_>, &StepError) -> StepResult + 'static,
     {
-        self.level().push_body(body, Some(Handler::new(on_error)));
+        self.level().push_body_or(body, Handler::new(on_error));
         self
     }
 
@@ -303,7 +307,9 @@ pub trait Compose {
         A: Values,
         F: FnOnce(&mut Step<'_>, A) -> StepResult + 'static,
     {
-        self.level().push_sync(object.into(), body, None);
+        let mut level = self.level();
+        let frame = level.push_body(body);
+        level.synchronize(frame, object.into());
         self
     }
 
@@ -315,8 +321,9 @@ pub trait Compose {
         F: FnOnce(&mut Step<'_>, A) -> StepResult + 'static,
         H: FnOnce(&mut Step<'_>, &StepError) -> StepResult + 'static,
     {
-        let on_error = Some(Handler::new(on_error));
-        self.level().push_sync(object.into(), body, on_error);
+        let mut level = self.level();
+        let frame = level.push_body_or(body, Handler::new(on_error));
+        level.synchronize(frame, object.into());
         self
     }
 

@@ -192,6 +192,9 @@ impl<T: Copy> TimerWheel<T> {
 
     /// Level, slot and first nanosecond of the earliest slot that holds a timer.
     fn earliest_slot(&self) -> Option<(usize, usize, u64)> {
+        if self.len == 0 {
+            return None;
+        }
         // Lower levels lie before higher ones: they split the higher one's
         // current slot, and a timer of a higher level is in a later slot.
         for (level, &occupied) in self.occupied.iter().enumerate() {
