@@ -102,7 +102,7 @@ struct Ours {
     engine: RiskEngine,
     clock: SystemClock,
     orders: Vec<Order>,
-    open: Vec<(ReservationToken, Order)>,
+    open: Vec<ReservationToken>,
 }
 
 impl Ours {
@@ -154,18 +154,18 @@ impl Ours {
                     .and_then(|request| self.engine.execute(request, now).ok())
                     .expect("accepted");
                 self.engine.commit(token).expect("fresh");
-                self.open.push((token, *order));
+                self.open.push(token);
             }
             timed += start.elapsed();
-            self.finish();
+            self.finish(chunk);
         }
         self.orders = orders;
         timed
     }
 
-    fn finish(&mut self) {
+    fn finish(&mut self, orders: &[Order]) {
         let now = self.clock.now();
-        for (token, order) in self.open.drain(..) {
+        for (token, order) in self.open.drain(..).zip(orders) {
             let report = ExecutionReport {
                 token: Some(token),
                 account: order.account,
@@ -403,23 +403,48 @@ restricted = [{instrument = 'none', mode = 'forbid'}]
 open_orders = [{limit = 100000}]
 ";
 
+/// Runs the rows whose names begin with an argument; all of them without one.
 fn main() {
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with('-'))
+        .collect();
+    let runs =
+        |name: &str| wanted.is_empty() || wanted.iter().any(|arg| name.starts_with(arg.as_str()));
     let orders: Vec<_> = (0..BATCH)
         .map(|number| order(number, 0..ACCOUNTS))
         .collect();
-    let theirs = peer_orders(&orders);
+    println!(
+        "| work | ours, ns | openpit 0.11.0, ns | times as fast | wanted | allocations: ours | theirs |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    if runs("P1") {
+        print(&first(&orders));
+    }
+    if runs("P2") {
+        print(&second(&orders));
+    }
+    if runs("P3") {
+        print(&two_threads());
+    }
+}
 
+fn first(orders: &[Order]) -> Row {
+    let theirs = peer_orders(orders);
     let simple = config(&format!("spot_funds = {{enabled = false}}\n{}", rates()));
     let shared = Arc::new(SharedLimits::new(&simple).expect("sound"));
-    let mut ours = Ours::new(&simple, &shared, 0, orders.clone());
+    let mut ours = Ours::new(&simple, &shared, 0, orders.to_vec());
     let peer = peer_simple();
-    let first = compare(
+    compare(
         "P1 validation, broker and account rate",
         4.0,
         || ours.batch(),
         || peer_batch!(peer, theirs),
-    );
+    )
+}
 
+fn second(orders: &[Order]) -> Row {
+    let theirs = peer_orders(orders);
     let mut everything = config(&format!("{EVERYTHING}{}", rates()));
     // A list that restricts, but not what is traded here.
     everything.instruments.push(InstrumentConfig {
@@ -430,30 +455,25 @@ fn main() {
         allow_non_positive_price: false,
     });
     let shared = Arc::new(SharedLimits::new(&everything).expect("sound"));
-    let mut ours = Ours::new(&everything, &shared, 0, orders);
+    let mut ours = Ours::new(&everything, &shared, 0, orders.to_vec());
     let peer = peer_everything();
-    let second = compare(
+    compare(
         "P2 every policy",
         5.0,
         || ours.batch(),
         || peer_batch!(peer, theirs),
-    );
-    let third = two_threads();
+    )
+}
 
+fn print(row: &Row) {
     println!(
-        "| work | ours, ns | openpit 0.11.0, ns | times as fast | wanted | allocations: ours | theirs |"
+        "| {} | {:.0} | {:.0} | {:.1} | {:.0} | {:.2} | {:.2} |",
+        row.name,
+        row.ours,
+        row.peer,
+        row.peer / row.ours,
+        row.wanted,
+        row.allocations.0,
+        row.allocations.1
     );
-    println!("|---|---|---|---|---|---|---|");
-    for row in [first, second, third] {
-        println!(
-            "| {} | {:.0} | {:.0} | {:.1} | {:.0} | {:.2} | {:.2} |",
-            row.name,
-            row.ours,
-            row.peer,
-            row.peer / row.ours,
-            row.wanted,
-            row.allocations.0,
-            row.allocations.1
-        );
-    }
 }

@@ -90,8 +90,18 @@ impl RiskEngine {
         now: Nanos,
     ) -> Result<ReservationToken, ExecuteError> {
         self.settle_dropped();
-        let order = self.request(token)?.order;
-        let account = self.request(token)?.account;
+        let entry = self.request(token)?;
+        let account = entry.account;
+        let one_version = entry.version == self.version && entry.instrument != NONE;
+        if one_version && self.main_has_nothing_to_say() {
+            if let Err(rejects) = self.blocked(account) {
+                self.forget(token.index);
+                return Err(ExecuteError::Rejected(rejects));
+            }
+            self.orders.get_mut(token.index).status = Status::Reserved;
+            return Ok(self.reservation(token.index));
+        }
+        let order = entry.order;
         let scene = self.scene(&order, account, now);
         let verdict = self
             .blocked(account)
@@ -194,6 +204,7 @@ impl RiskEngine {
 
     /// Finds the account, opening it where that is configured, and refuses what
     /// is blocked before any policy sees it.
+    #[inline]
     fn enter<'a>(&mut self, order: &'a Order, now: Nanos) -> Result<Scene<'a>, Rejects> {
         let account = match self.accounts.find(order.account.0) {
             Some(account) => account,
@@ -203,6 +214,7 @@ impl RiskEngine {
         Ok(self.scene(order, account, now))
     }
 
+    #[inline]
     pub(super) fn scene<'a>(&mut self, order: &'a Order, account: u32, now: Nanos) -> Scene<'a> {
         Scene {
             order,
@@ -381,6 +393,7 @@ impl RiskEngine {
         }
     }
 
+    #[inline]
     fn reservation(&self, index: u32) -> ReservationToken {
         ReservationToken {
             shard: self.shard,

@@ -114,6 +114,7 @@ impl RiskEngine {
         }
     }
 
+    #[inline]
     pub(super) fn entry(&self, token: ReservationToken) -> Result<&Entry, TokenError> {
         if token.shard != self.shard {
             return Err(TokenError::OtherShard(token.shard));
@@ -121,6 +122,7 @@ impl RiskEngine {
         self.orders.check(token.index, token.generation)
     }
 
+    #[inline]
     pub(super) fn request(&self, token: RequestToken) -> Result<&Entry, TokenError> {
         if token.shard != self.shard {
             return Err(TokenError::OtherShard(token.shard));

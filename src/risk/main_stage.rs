@@ -45,14 +45,19 @@ impl RiskEngine {
     /// place, which becomes the reservation's.
     #[inline]
     pub(super) fn main(&mut self, scene: &Scene<'_>, request: Option<u32>) -> Result<u32, Rejects> {
-        if self.rules.main_is_idle()
-            && self.custom.is_empty()
+        if self.main_has_nothing_to_say()
             && scene.instrument.is_some()
             && (request.is_some() || !self.orders.is_full())
         {
             return Ok(self.place(scene, request));
         }
         self.main_with_policies(scene, request)
+    }
+
+    /// No policy of the stage is configured.
+    #[inline]
+    pub(super) fn main_has_nothing_to_say(&self) -> bool {
+        self.rules.main_is_idle() && self.custom.is_empty()
     }
 
     fn main_with_policies(

@@ -150,7 +150,10 @@ impl OrderTable {
         entry.next = NONE;
         entry.book = NONE;
         entry.order = *order;
-        entry.hold = Hold::NONE;
+        // The last tenant gave its hold back; these two outlived it.
+        entry.hold.filled = 0;
+        entry.hold.duplicate = 0;
+        debug_assert_eq!(entry.hold, Hold::NONE, "a hold outlived its order");
         self.live += 1;
         index
     }

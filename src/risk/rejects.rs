@@ -87,7 +87,8 @@ pub struct Reject {
 /// what the configured policies can say when the engine is built.
 #[derive(Clone, Copy)]
 pub struct Rejects {
-    items: [Reject; REJECTS_MAX],
+    /// `None` until there is a reason: most orders have none, and pay for none.
+    items: Option<[Reject; REJECTS_MAX]>,
     len: u8,
 }
 
@@ -103,7 +104,7 @@ impl Rejects {
 
     pub(crate) const fn new() -> Self {
         Self {
-            items: [Self::NONE; REJECTS_MAX],
+            items: None,
             len: 0,
         }
     }
@@ -111,15 +112,17 @@ impl Rejects {
     /// A list of one, from the engine itself.
     #[must_use]
     pub const fn one(code: RejectCode, scope: RejectScope) -> Self {
-        let mut list = Self::new();
-        list.items[0] = Reject {
+        let mut items = [Self::NONE; REJECTS_MAX];
+        items[0] = Reject {
             code,
             detail: 0,
             policy: PolicyId::ENGINE,
             scope,
         };
-        list.len = 1;
-        list
+        Self {
+            items: Some(items),
+            len: 1,
+        }
     }
 
     /// Adds a reason. What does not fit is dropped: the order stays refused,
@@ -136,7 +139,8 @@ impl Rejects {
 
     #[cold]
     pub(crate) fn push(&mut self, reject: Reject) {
-        if let Some(place) = self.items.get_mut(usize::from(self.len)) {
+        let items = self.items.get_or_insert([Self::NONE; REJECTS_MAX]);
+        if let Some(place) = items.get_mut(usize::from(self.len)) {
             *place = reject;
             self.len += 1;
         }
@@ -145,13 +149,18 @@ impl Rejects {
     /// The reasons, in policy order.
     #[must_use]
     pub fn as_slice(&self) -> &[Reject] {
-        &self.items[..usize::from(self.len)]
+        match &self.items {
+            Some(items) => &items[..usize::from(self.len)],
+            None => &[],
+        }
     }
 
     /// The first reason's code; `Other` of an empty list.
     #[must_use]
     pub fn code(&self) -> RejectCode {
-        self.items[0].code
+        self.as_slice()
+            .first()
+            .map_or(RejectCode::Other, |reject| reject.code)
     }
 
     /// The widest scope among the reasons.

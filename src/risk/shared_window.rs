@@ -55,6 +55,7 @@ impl SharedWindow {
     /// Logs an attempt at `now`; whether it is one of at most `limit` in the
     /// `window_ns` that end with it. A limit beyond the capacity passes
     /// nothing, as cannot be judged; configuration refuses it before.
+    #[inline]
     pub fn hit(&self, now: Nanos, limit: u32, window_ns: u64) -> bool {
         loop {
             // Acquire pairs with the release below: the places before the head
