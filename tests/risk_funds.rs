@@ -399,6 +399,37 @@ fn k28_a_report_of_another_order_than_its_tokens_touches_no_hold() {
 }
 
 #[test]
+fn k28_a_trade_of_less_than_nothing_is_kept_and_blocks() {
+    let mut engine = seeded(FUNDS);
+    let order = buy(ONE, "1", "100");
+    let token = working(&mut engine, &order, ms(0));
+    let before = engine.balances();
+    let outcome = engine
+        .apply_execution_report(&fill(&order, token, "-1", "100"), ms(0))
+        .expect("taken");
+    assert_eq!(outcome.blocked, Some(InvalidFieldValue));
+    assert_eq!(engine.balances(), before);
+    assert_eq!(engine.quarantined().count(), 1);
+}
+
+#[test]
+fn k17_without_validation_nothing_can_be_gained_by_less_than_nothing() {
+    let mut engine = seeded("validation = {enabled = false}\nspot_funds = {enabled = true}");
+    for order in [
+        sell(ONE, "-5", "10"),
+        buy(ONE, "-5", "10"),
+        by_volume(buy(ONE, "1", "10"), "-5"),
+    ] {
+        assert_eq!(
+            place(&mut engine, &order, ms(0)),
+            [InvalidFieldValue],
+            "{order:?}"
+        );
+    }
+    assert_eq!(of(&engine, USD), "1000 0 0");
+}
+
+#[test]
 fn k28_fees_need_no_trade_and_may_be_in_another_asset() {
     let mut engine = seeded(FUNDS);
     let mut fee = report(&buy(ONE, "1", "1"), None);

@@ -77,7 +77,8 @@ impl Alarms {
     pub const UNKNOWN_INSTRUMENT: Self = Self(64);
     /// A custom policy failed.
     pub const POLICY_FAILED: Self = Self(128);
-    /// The token and the report name different orders.
+    /// The token and the report name different orders, or the report trades less
+    /// than nothing.
     pub const MISMATCH: Self = Self(256);
 
     /// Whether nothing is wrong.
@@ -146,6 +147,13 @@ impl RiskEngine {
             self.block_for(account, RejectCode::UnknownInstrument, &mut outcome);
             return Ok(outcome);
         };
+        if report.quantity.is_negative() {
+            // No trade is; a bust is a command of its own.
+            outcome.alarms.raise(Alarms::MISMATCH);
+            self.quarantine_report(account, report);
+            self.block_for(account, RejectCode::InvalidFieldValue, &mut outcome);
+            return Ok(outcome);
+        }
         if order.is_none() && (!report.quantity.is_zero() || !report.is_final) {
             outcome.alarms.raise(Alarms::NO_ORDER);
         }

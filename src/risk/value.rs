@@ -34,6 +34,14 @@ pub(crate) fn value(
     how: MarketPricing,
     quote: impl FnOnce() -> Option<Quote>,
 ) -> Result<Value, RejectCode> {
+    // Validation may be off; what is below zero would give in place of take.
+    if order
+        .quantity
+        .is_some_and(|quantity| quantity.is_negative())
+        || order.volume.is_some_and(|volume| volume.is_negative())
+    {
+        return Err(RejectCode::InvalidFieldValue);
+    }
     let lock_price = match (order.price, order.order_type) {
         (Some(price), _) => price,
         (None, OrderType::Limit) => return Err(RejectCode::MissingRequiredField),
