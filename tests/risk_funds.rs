@@ -465,7 +465,10 @@ fn k17_a_replace_swaps_the_hold_or_leaves_it() {
     engine
         .apply_execution_report(&fill(&bigger, token, "4", "100"), ms(0))
         .expect("ours");
-    assert_eq!(engine.replace(token, &buy(ONE, "5", "50"), ms(0)), Ok(()));
+    let smaller = buy(ONE, "5", "50");
+    assert_eq!(engine.replace(token, &smaller, ms(0)), Ok(()));
+    assert_eq!(of(&engine, USD), "0 600 0", "six may still trade");
+    assert_eq!(engine.confirm_replace(token, &smaller, ms(0)), Ok(()));
     assert_eq!(of(&engine, USD), "550 50 0", "one is left of five");
     assert_eq!(of(&engine, AAPL), "14 0 1");
     let cases = [
@@ -498,11 +501,12 @@ fn k17_a_replace_that_the_venue_refuses_is_undone_with_its_fills_kept() {
     let token = working(&mut engine, &order, ms(0));
     let smaller = buy(ONE, "3", "50");
     assert_eq!(engine.replace(token, &smaller, ms(0)), Ok(()));
-    assert_eq!(of(&engine, USD), "850 150 0");
-    engine
+    assert_eq!(of(&engine, USD), "200 800 0", "eight may still trade");
+    let outcome = engine
         .apply_execution_report(&fill(&order, token, "2", "100"), ms(0))
         .expect("ours");
-    assert_eq!(of(&engine, USD), "750 50 0");
+    assert!(outcome.alarms.is_empty());
+    assert_eq!(of(&engine, USD), "200 600 0");
     assert_eq!(engine.revert_replace(token, &order, ms(0)), Ok(()));
     assert_eq!(of(&engine, USD), "200 600 0", "six are left of eight");
     assert_eq!(of(&engine, AAPL), "12 0 6");
@@ -514,6 +518,25 @@ fn k17_a_replace_that_the_venue_refuses_is_undone_with_its_fills_kept() {
         Err(TokenError::Stale)
     );
     assert_eq!(of(&engine, USD), "800 0 0");
+}
+
+#[test]
+fn k28_a_fill_that_crosses_a_smaller_replace_is_no_overfill_until_it_is_confirmed() {
+    for confirmed in [false, true] {
+        let mut engine = seeded(FUNDS);
+        let order = buy(ONE, "8", "100");
+        let token = working(&mut engine, &order, ms(0));
+        let smaller = buy(ONE, "3", "100");
+        assert_eq!(engine.replace(token, &smaller, ms(0)), Ok(()));
+        if confirmed {
+            assert_eq!(engine.confirm_replace(token, &smaller, ms(0)), Ok(()));
+        }
+        let outcome = engine
+            .apply_execution_report(&fill(&order, token, "5", "100"), ms(0))
+            .expect("ours");
+        assert_eq!(outcome.alarms.contains(Alarms::OVERFILL), confirmed);
+        assert_eq!(outcome.blocked.is_some(), confirmed);
+    }
 }
 
 #[test]

@@ -69,12 +69,23 @@ impl RiskEngine {
             hold.duplicate = self.duplicates.record(what, scene.now) + 1;
         }
         self.orders.get_mut(index).hold = hold;
+        self.enter_book(index, number, scene);
+    }
+
+    /// Makes an order one that others of its owner may not meet (K39).
+    pub(super) fn enter_book(&mut self, index: u32, number: u32, scene: &Scene<'_>) {
         if let Some(settings) = self.rules.config.self_match {
             let owner = self.match_owner(scene.account, settings.scope);
             if settings.action == SelfMatchAction::CancelResting {
                 self.ask_cancels(owner, number, index, scene);
             }
             self.books.insert(owner, number, index, &mut self.orders);
+        }
+    }
+
+    pub(super) fn leave_book(&mut self, index: u32) {
+        if self.orders.get(index).book != NONE {
+            self.books.remove(index, &mut self.orders);
         }
     }
 
@@ -172,9 +183,7 @@ impl RiskEngine {
         }
         self.uncount(account, instrument, order.side, hold.counted);
         self.return_credit(account, instrument, hold.credit);
-        if self.orders.get(index).book != NONE {
-            self.books.remove(index, &mut self.orders);
-        }
+        self.leave_book(index);
         let entry = self.orders.get_mut(index);
         entry.hold = Hold {
             duplicate: hold.duplicate,

@@ -60,6 +60,11 @@ pub(crate) struct Hold {
     pub(crate) filled: i64,
     /// In the duplicate log, counted from 1; zero is none.
     pub(crate) duplicate: u64,
+    /// While a replace is not confirmed, the larger of both totals: what may
+    /// trade without being an overfill; zero at other times.
+    pub(crate) replacing: i64,
+    /// The hold is larger than the terms need: those of before may still trade.
+    pub(crate) is_of_before: bool,
 }
 
 impl Hold {
@@ -73,6 +78,8 @@ impl Hold {
         counted: 0,
         filled: 0,
         duplicate: 0,
+        replacing: 0,
+        is_of_before: false,
     };
 }
 

@@ -11,12 +11,14 @@ use crate::time::Nanos;
 use crate::types::{Order, Quantity, RejectCode, RejectScope};
 
 impl RiskEngine {
-    /// Swaps the hold of a working order for that of `order`, whose quantity is
-    /// the new total, fills included. Counts as a replace, not as an order
-    /// (K14). Account, instrument, side, and being by quantity stay.
+    /// Judges new terms for a working order, whose quantity is the new total,
+    /// fills included. Counts as a replace, not as an order (K14). Account,
+    /// instrument, side, and being by quantity stay.
     ///
-    /// The new hold takes the old one's place at once; what trades at the old
-    /// terms while the venue has not yet changed them is booked all the same.
+    /// Until the venue has answered, the order may trade at either terms, so it
+    /// keeps the larger hold and the larger total: a larger hold is taken at
+    /// once, a smaller one only by [`confirm_replace`](Self::confirm_replace).
+    /// Then comes that, or [`revert_replace`](Self::revert_replace).
     ///
     /// # Errors
     /// `UnknownOrder` for a token that names no working order, else every
@@ -54,20 +56,48 @@ impl RiskEngine {
         let mut rejects = self.judge_uncounted(&scene);
         if rejects.is_empty() {
             let prepared = self.judge(&scene, Some((token.index, Some(&entry))), &mut rejects);
+            let total = |order: &Order| order.quantity.map_or(0, Quantity::raw);
+            let larger = total(order)
+                .max(total(&entry.order))
+                .max(entry.hold.replacing);
             let old = entry.hold.credit;
+            if rejects.is_empty() && shrinks(&prepared, &entry) {
+                self.leave_book(token.index);
+                let kept = self.orders.get_mut(token.index);
+                kept.order = *order;
+                kept.hold.replacing = larger;
+                kept.hold.is_of_before = true;
+                self.enter_book(token.index, entry.instrument, &scene);
+                return Ok(());
+            }
             if rejects.is_empty() && !self.take_credit(&scene, prepared.credit - old) {
                 rejects.add(PolicyId::CREDIT, RejectCode::CreditLimitExceeded);
             }
             if rejects.is_empty() {
                 self.swap_hold(token.index, &scene, &prepared, &entry);
+                self.orders.get_mut(token.index).hold.replacing = larger;
                 return Ok(());
             }
         }
         Err(self.refused(&scene, rejects))
     }
 
-    /// Puts back the terms and the hold that a working order had before a
-    /// [`replace`](Self::replace) which its venue then refused. That refusal
+    /// The venue has taken the new terms: the hold is theirs from now on. That
+    /// happened, so this uses no slot and is never refused.
+    ///
+    /// # Errors
+    /// The token names no working order; nothing was changed.
+    pub fn confirm_replace(
+        &mut self,
+        token: ReservationToken,
+        after: &Order,
+        now: Nanos,
+    ) -> Result<(), TokenError> {
+        self.settle_terms(token, after, now)
+    }
+
+    /// The venue has refused the new terms of a [`replace`](Self::replace): the
+    /// order has the terms and the hold that it had before. That refusal
     /// happened, so this uses no slot and is never refused; what was filled
     /// meanwhile stays filled.
     ///
@@ -79,15 +109,28 @@ impl RiskEngine {
         before: &Order,
         now: Nanos,
     ) -> Result<(), TokenError> {
+        self.settle_terms(token, before, now)
+    }
+
+    fn settle_terms(
+        &mut self,
+        token: ReservationToken,
+        terms: &Order,
+        now: Nanos,
+    ) -> Result<(), TokenError> {
         self.settle_dropped();
         let entry = *self.entry(token)?;
         if entry.status != Status::Working {
             return Err(TokenError::NotCommitted);
         }
+        self.orders.get_mut(token.index).hold.replacing = 0;
+        if entry.order == *terms && !entry.hold.is_of_before {
+            return Ok(());
+        }
         self.release_hold(token.index);
-        self.orders.get_mut(token.index).order = *before;
-        let scene = self.scene(before, entry.account, now);
-        let left = before.quantity.map_or(0, |quantity| {
+        self.orders.get_mut(token.index).order = *terms;
+        let scene = self.scene(terms, entry.account, now);
+        let left = terms.quantity.map_or(0, |quantity| {
             quantity.raw().saturating_sub(entry.hold.filled).max(0)
         });
         let Ok(mut value) = self.worth(&scene, entry.instrument) else {
@@ -97,11 +140,11 @@ impl RiskEngine {
         (value.quantity_up, value.quantity_down) = (left, left);
         value.notional = value.lock_price.notional(Quantity::from_raw(left)).raw();
         let mut needed = if self.rules.config.spot_funds.enabled {
-            need(before.side, &value)
+            need(terms.side, &value)
         } else {
             Need::default()
         };
-        if !self.fits(entry.account, entry.instrument, before.side, &needed) {
+        if !self.fits(entry.account, entry.instrument, terms.side, &needed) {
             needed = Need::default();
             self.latch(entry.account, RejectCode::KillSwitchArmed);
         }
@@ -140,4 +183,14 @@ impl RiskEngine {
         self.take_hold(index, scene, prepared);
         self.orders.get_mut(index).hold.filled = old.hold.filled;
     }
+}
+
+/// Whether new terms hold and count no more than the old ones do, in anything.
+fn shrinks(new: &Prepared, old: &Entry) -> bool {
+    let counted = new.value.map_or(0, |value| value.quantity_up);
+    new.need.settlement <= old.hold.settlement
+        && new.need.base <= old.hold.base
+        && new.credit <= old.hold.credit
+        // Nothing is counted while no position limit is on.
+        && (old.hold.counted == 0 || counted <= old.hold.counted)
 }

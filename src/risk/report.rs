@@ -285,7 +285,10 @@ impl RiskEngine {
         hold.credit -= credit;
         self.return_credit(entry.account, entry.instrument, credit);
         let over = match entry.order.quantity {
-            Some(quantity) => traded.raw() > quantity.raw().saturating_sub(hold.filled),
+            Some(quantity) => {
+                let total = quantity.raw().max(hold.replacing);
+                traded.raw() > total.saturating_sub(hold.filled)
+            }
             None => report.price.notional(traded).raw() > hold.volume,
         };
         hold.filled = hold.filled.saturating_add(traded.raw());

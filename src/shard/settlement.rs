@@ -54,7 +54,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
                 self.execute(id, fill, now);
             }
             VenueEvent::Canceled { id, .. } => self.end_canceled(id, now),
-            VenueEvent::Replaced { id, .. } => self.end_replace(id),
+            VenueEvent::Replaced { id, .. } => self.end_replace(id, now),
             VenueEvent::CancelRejected { id, code } => self.refuse_pending(id, code, now),
         }
     }
@@ -105,7 +105,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         self.answer_overtaken(&open, open.cancelling);
     }
 
-    fn end_replace(&mut self, id: ClientOrderId) {
+    fn end_replace(&mut self, id: ClientOrderId, now: Nanos) {
         let Some(order) = self.orders.get_mut(id) else {
             self.counts.stray_events += 1;
             return;
@@ -115,6 +115,13 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             order.order = pending.after;
         }
         let open = *order;
+        let confirmed = self
+            .risk
+            .confirm_replace(open.reservation, &open.order, now);
+        debug_assert!(
+            confirmed.is_ok(),
+            "an open order's token names its hold: {confirmed:?}"
+        );
         let reference = pending.map_or(open.reference, |pending| pending.reference);
         self.report(&open, ReportKind::Replaced, reference, None);
     }
