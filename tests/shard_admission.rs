@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use pitlane::lanes::LocalDriver;
 use pitlane::orders::RandomIdentity;
 use pitlane::orders::venue::sim::{Phase, SimConfig, SimInstrument, SimVenue};
 use pitlane::orders::venue::{Venue, VenueError, VenueEvent, VenueOrder};
 use pitlane::risk::{
-    AccountConfig, AssetRef, InstrumentConfig, RiskConfig, RiskEngine, SharedLimits,
+    AccountConfig, AssetRef, InstrumentConfig, RiskConfig, RiskEngine, SelfMatchAction,
+    SelfMatchSettings, SharedLimits,
 };
 use pitlane::shard::{Admission, ReportBell, ReportReceiver, report_ring};
 use pitlane::time::Nanos;
@@ -23,7 +25,7 @@ const INSTRUMENT: InstrumentId = InstrumentId(1);
 const ACCOUNTS: u64 = 3;
 const NOW: Nanos = Nanos(1);
 
-fn risk() -> RiskEngine {
+fn risk_config() -> RiskConfig {
     let mut config = RiskConfig {
         instruments: vec![InstrumentConfig {
             id: INSTRUMENT,
@@ -41,8 +43,13 @@ fn risk() -> RiskEngine {
         ..RiskConfig::default()
     };
     config.spot_funds.enabled = false;
-    let shared = Arc::new(SharedLimits::new(&config).unwrap());
-    RiskEngine::new(&config, ShardId(0), shared).unwrap()
+    config
+}
+
+fn risk(config: &RiskConfig) -> (RiskEngine, Arc<SharedLimits>) {
+    let shared = Arc::new(SharedLimits::new(config).unwrap());
+    let engine = RiskEngine::new(config, ShardId(0), Arc::clone(&shared)).unwrap();
+    (engine, shared)
 }
 
 fn sim() -> SimVenue {
@@ -54,11 +61,19 @@ fn sim() -> SimVenue {
 }
 
 fn shard<V: Venue>(venue: V, orders_max: usize) -> (Admission<V, RandomIdentity>, ReportReceiver) {
+    shard_with(risk(&risk_config()).0, venue, orders_max)
+}
+
+fn shard_with<V: Venue>(
+    risk: RiskEngine,
+    venue: V,
+    orders_max: usize,
+) -> (Admission<V, RandomIdentity>, ReportReceiver) {
     let (sender, receiver) = report_ring(&ReportBell::default());
     let identities = RandomIdentity::from_seed(1);
     let shard = Admission::new(
         ShardId(0),
-        risk(),
+        risk,
         venue,
         identities,
         orders_max,
@@ -228,6 +243,75 @@ fn another_credential_or_account_cannot_name_an_order() {
         assert_eq!(report.client_order_id, ClientOrderId::default());
     }
     assert_eq!(shard.open_orders(), 1);
+}
+
+#[test]
+fn k39_a_resting_order_leaves_the_book_before_its_owner_would_meet_it() {
+    use ReportKind::{Accepted, Canceled, Executed};
+    let config = RiskConfig {
+        self_match: Some(SelfMatchSettings {
+            action: SelfMatchAction::CancelResting,
+            ..SelfMatchSettings::default()
+        }),
+        ..risk_config()
+    };
+    let (mut shard, mut receiver) = shard_with(risk(&config).0, sim(), 8);
+    shard.command(&new_order(1, limit(1, Side::Sell, 100, 5)), NOW);
+    shard.command(&new_order(2, limit(2, Side::Sell, 101, 5)), NOW);
+    shard.command(&new_order(3, limit(1, Side::Buy, 101, 5)), NOW);
+    let seen = reports(&mut shard, &mut receiver);
+    assert_eq!(
+        kinds(&seen),
+        [
+            (Accepted, 1),
+            (Accepted, 2),
+            (Accepted, 3),
+            (Canceled, 1),
+            (Executed, 2),
+            (Executed, 3)
+        ],
+        "its own order at 100 is gone, and the other's at 101 trades"
+    );
+}
+
+#[test]
+fn k31_a_kill_switch_of_any_shard_cancels_what_works_here_once() {
+    use ReportKind::{Accepted, CancelRejected, Canceled, Rejected};
+    let mut config = risk_config();
+    config.pnl.cancel_working = true;
+    let (engine, shared) = risk(&config);
+    let venue = Distant {
+        venue: sim(),
+        sent: VecDeque::new(),
+        arrived: VecDeque::new(),
+    };
+    let (mut shard, mut receiver) = shard_with(engine, venue, 8);
+    shard.command(&new_order(1, limit(1, Side::Buy, 10, 1)), NOW);
+    shard.command(&new_order(2, limit(2, Side::Buy, 10, 1)), NOW);
+    shared.halt(RejectCode::PnlKillSwitchTriggered);
+    for _ in 0..3 {
+        LocalDriver::turn(&mut shard, NOW, 64);
+    }
+    assert_eq!(
+        shard.venue_mut().sent.len(),
+        4,
+        "two orders, and one cancel of each"
+    );
+    // A client that asks meanwhile is told when its order is gone.
+    shard.command(&cancel(3, 1, 1), NOW);
+    shard.command(&cancel(4, 1, 1), NOW);
+    shard.command(&new_order(5, limit(1, Side::Buy, 10, 1)), NOW);
+    shard.venue_mut().let_through(8);
+    LocalDriver::turn(&mut shard, NOW, 64);
+    let seen = kinds(&reports(&mut shard, &mut receiver));
+    let told = [
+        (CancelRejected, 4),
+        (Rejected, 5),
+        (Canceled, 3),
+        (Canceled, 2),
+    ];
+    assert_eq!(seen, [&[(Accepted, 1), (Accepted, 2)][..], &told].concat());
+    assert_eq!(shard.open_orders(), 0);
 }
 
 #[test]

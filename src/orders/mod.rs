@@ -7,4 +7,4 @@ pub mod venue;
 
 pub use identity::{IdentitySource, NoEntropy, RandomIdentity};
 pub use index::SlotIndex;
-pub use table::{OpenError, OpenOrder, OrderKey, OrderTable, PendingReplace};
+pub use table::{OpenError, OpenOrder, OrderKey, OrderTable, PendingCancel, PendingReplace};

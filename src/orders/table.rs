@@ -28,6 +28,26 @@ pub struct PendingReplace {
     pub after: Order,
 }
 
+/// Who asked for a cancel that the venue has not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PendingCancel {
+    /// Its client, with this message.
+    Client(ClientReference),
+    /// Risk; nobody waits for an answer.
+    Risk,
+}
+
+impl PendingCancel {
+    /// The message that waits for an answer.
+    #[must_use]
+    pub const fn reference(self) -> Option<ClientReference> {
+        match self {
+            Self::Client(reference) => Some(reference),
+            Self::Risk => None,
+        }
+    }
+}
+
 /// An order that is not over.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenOrder {
@@ -46,7 +66,7 @@ pub struct OpenOrder {
     /// The replace that is at the venue, if one is.
     pub replacing: Option<PendingReplace>,
     /// The cancel that is at the venue, if one is.
-    pub cancelling: Option<ClientReference>,
+    pub cancelling: Option<PendingCancel>,
 }
 
 impl OpenOrder {
@@ -98,8 +118,14 @@ pub struct OrderTable {
     free: Vec<u32>,
     by_id: SlotIndex,
     by_key: SlotIndex,
+    /// The slot of each reservation's index, which the risk engine gives out
+    /// densely; [`NO_SLOT`] where it names no open order.
+    by_reservation: Vec<u32>,
     hasher: FixedState,
 }
+
+/// A slot that is none.
+const NO_SLOT: u32 = u32::MAX;
 
 impl OrderTable {
     /// For at most `max` open orders; `seed` keeps clients from choosing
@@ -115,6 +141,7 @@ impl OrderTable {
             free: Vec::with_capacity(max),
             by_id: SlotIndex::with_max(max),
             by_key: SlotIndex::with_max(max),
+            by_reservation: Vec::with_capacity(max),
             hasher: FixedState::with_seed(seed),
         }
     }
@@ -165,6 +192,12 @@ impl OrderTable {
             by_id && by_key,
             "an index has room for every slot of the slab"
         );
+        let place = order.reservation.index as usize;
+        if self.by_reservation.len() <= place {
+            // Requests have places, too, so this may pass the orders' bound.
+            self.by_reservation.resize(place + 1, NO_SLOT);
+        }
+        self.by_reservation[place] = slot;
         self.slots[slot as usize] = Some(order);
         Ok(())
     }
@@ -186,12 +219,25 @@ impl OrderTable {
         self.slots[slot as usize].as_mut()
     }
 
+    /// The order that holds this reservation.
+    pub fn holder_mut(&mut self, token: ReservationToken) -> Option<&mut OpenOrder> {
+        let slot = *self.by_reservation.get(token.index as usize)?;
+        let order = self.slots.get_mut(slot as usize)?.as_mut()?;
+        (order.reservation == token).then_some(order)
+    }
+
     /// Takes an order out: it is over.
     pub fn close(&mut self, id: ClientOrderId) -> Option<OpenOrder> {
         let slots = &self.slots;
         let is = |slot: u32| slots[slot as usize].as_ref().is_some_and(|o| o.id == id);
         let slot = self.by_id.remove(hash_id(id), is)?;
         let order = self.slots[slot as usize].take()?;
+        if let Some(place) = self
+            .by_reservation
+            .get_mut(order.reservation.index as usize)
+        {
+            *place = NO_SLOT;
+        }
         self.by_key
             .remove(self.hasher.hash_one(order.key()), |other| other == slot);
         self.free.push(slot);

@@ -212,6 +212,13 @@ impl RiskEngine {
         Ok(())
     }
 
+    /// The firm-wide halt, if one is in force, and its cause; whichever shard
+    /// called it.
+    #[must_use]
+    pub fn halted(&self) -> Option<RejectCode> {
+        self.shared.halted()
+    }
+
     /// What an account has working, oldest first: what a block with
     /// `cancel_working` cancels (K31).
     pub fn working_orders(&self, account: AccountId, sink: &mut dyn FnMut(ReservationToken)) {

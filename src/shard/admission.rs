@@ -3,11 +3,15 @@
 //! Everything here is owned by one shard and called by its turn alone. Nothing
 //! waits: what the venue answers comes back as events (see `settlement`).
 
+use std::collections::VecDeque;
+
 use super::reports::ReportSender;
 use crate::limits::VENUE_EVENTS_MAX;
 use crate::orders::venue::{Venue, VenueError, VenueOrder};
-use crate::orders::{IdentitySource, OpenError, OpenOrder, OrderKey, OrderTable, PendingReplace};
-use crate::risk::{Rejects, RiskEngine};
+use crate::orders::{
+    IdentitySource, OpenError, OpenOrder, OrderKey, OrderTable, PendingCancel, PendingReplace,
+};
+use crate::risk::{Rejects, ReservationToken, RiskEngine};
 use crate::time::Nanos;
 use crate::types::{
     AccountId, ClientOrderId, ClientReference, Command, FillId, Order, Origin, Price, Quantity,
@@ -26,6 +30,11 @@ pub struct Admission<V, I> {
     /// Reports so far, by credential.
     sequences: Vec<u64>,
     pub(super) counts: Counts,
+    /// Orders that risk wants cancelled; they wait while the venue is busy. At
+    /// most what is open, each as often as it was asked for.
+    pub(super) wanted: VecDeque<ReservationToken>,
+    /// The firm-wide halt that this shard has followed.
+    pub(super) halted: Option<RejectCode>,
 }
 
 /// What a shard did since it started.
@@ -66,6 +75,8 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             ports,
             sequences: vec![0; usize::from(u16::MAX) + 1],
             counts: Counts::default(),
+            wanted: VecDeque::new(),
+            halted: None,
         }
     }
 
@@ -228,6 +239,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         );
         self.counts.accepted += 1;
         self.report(&open, ReportKind::Accepted, reference, None);
+        self.withdraw_asked();
 
         let sent = self.venue.submit(&VenueOrder {
             id,
@@ -290,8 +302,16 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             .orders
             .find(key)
             .ok_or(order_level(RejectCode::UnknownOrder))?;
-        if open.cancelling.is_some() {
-            return Err(order_level(RejectCode::OrderPending));
+        match open.cancelling {
+            Some(PendingCancel::Client(_)) => return Err(order_level(RejectCode::OrderPending)),
+            // It is on its way out already: the client is told when it is gone.
+            Some(PendingCancel::Risk) => {
+                if let Some(order) = self.orders.get_mut(open.id) {
+                    order.cancelling = Some(PendingCancel::Client(reference));
+                }
+                return Ok(());
+            }
+            None => {}
         }
         self.risk
             .allow_cancel(key.account, now)
@@ -300,7 +320,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             .cancel(open.id)
             .map_err(|error| order_level(code_of(error)))?;
         if let Some(order) = self.orders.get_mut(open.id) {
-            order.cancelling = Some(reference);
+            order.cancelling = Some(PendingCancel::Client(reference));
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ mod admission;
 mod driver;
 mod reports;
 mod settlement;
+mod withdrawal;
 
 pub use admission::{Admission, Counts};
 pub use reports::{ReportBell, ReportReceiver, ReportSender, report_ring};

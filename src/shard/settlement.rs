@@ -4,7 +4,7 @@
 
 use super::admission::{Admission, order_level};
 use crate::orders::venue::{Venue, VenueEvent};
-use crate::orders::{IdentitySource, OpenOrder};
+use crate::orders::{IdentitySource, OpenOrder, PendingCancel};
 use crate::risk::ExecutionReport;
 use crate::time::Nanos;
 use crate::types::{
@@ -100,9 +100,10 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
     fn end_canceled(&mut self, id: ClientOrderId, now: Nanos) {
         let Some(open) = self.close(id) else { return };
         self.settle_hold(&open, None, true, now);
-        let reference = open.cancelling.unwrap_or(open.reference);
+        let asked = open.cancelling.and_then(PendingCancel::reference);
+        let reference = asked.unwrap_or(open.reference);
         self.report(&open, ReportKind::Canceled, reference, None);
-        self.answer_overtaken(&open, open.cancelling);
+        self.answer_overtaken(&open, asked);
     }
 
     fn end_replace(&mut self, id: ClientOrderId, now: Nanos) {
@@ -137,9 +138,11 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             let open = *order;
             self.put_back(&open, &open.order, now);
             self.report_refusal(&open, pending.reference, code);
-        } else if let Some(reference) = order.cancelling.take() {
+        } else if let Some(pending) = order.cancelling.take() {
             let open = *order;
-            self.report_refusal(&open, reference, code);
+            if let Some(reference) = pending.reference() {
+                self.report_refusal(&open, reference, code);
+            }
         } else {
             self.counts.stray_events += 1;
         }
@@ -174,8 +177,12 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             booked.is_ok(),
             "an open order's token names its hold: {booked:?}"
         );
-        if booked.is_ok_and(|outcome| !outcome.alarms.is_empty()) {
+        let outcome = booked.unwrap_or_default();
+        if !outcome.alarms.is_empty() {
             self.counts.alarms += 1;
+        }
+        if outcome.cancel_working {
+            self.withdraw_account(open.order.account);
         }
     }
 
@@ -192,7 +199,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
     fn answer_overtaken(&mut self, open: &OpenOrder, answered: Option<ClientReference>) {
         let asked = [
             open.replacing.map(|pending| pending.reference),
-            open.cancelling,
+            open.cancelling.and_then(PendingCancel::reference),
         ];
         for reference in asked.into_iter().flatten() {
             if Some(reference) != answered {
