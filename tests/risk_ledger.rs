@@ -54,15 +54,38 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let raw = 1i64..3_000_000_000;
+    let maybe = prop::option::of(raw.clone());
+    let order = (
+        1u64..3,
+        any::<bool>(),
+        raw.clone(),
+        maybe.clone(),
+        maybe,
+        any::<bool>(),
+    );
+    let report = (
+        0usize..8,
+        0i64..4_000_000_000,
+        raw.clone(),
+        -5i64..9,
+        any::<bool>(),
+    );
+    let replace = (0usize..8, raw.clone(), raw.clone());
+    let deposit = (1u64..3, any::<bool>(), -50i64..100);
+    let fact = (1u64..3, any::<bool>(), raw.clone(), raw);
     prop_oneof![
-        4 => (1u64..3, any::<bool>(), raw.clone(), prop::option::of(raw.clone()), prop::option::of(raw.clone()), any::<bool>())
-            .prop_map(|(account, buy, qty, price, volume, keep)| Step::Order { account, buy, qty, price, volume, keep }),
-        4 => (0usize..8, 0i64..4_000_000_000, raw.clone(), -5i64..9, any::<bool>())
-            .prop_map(|(which, qty, at, fee, last)| Step::Report { which, qty, at, fee, last }),
-        1 => (0usize..8, raw.clone(), raw.clone()).prop_map(|(which, qty, price)| Step::Replace { which, qty, price }),
-        2 => (1u64..3, any::<bool>(), -50i64..100).prop_map(|(account, base, units)| Step::Deposit { account, base, units }),
-        1 => (1u64..3, any::<bool>(), raw.clone(), raw.clone()).prop_map(|(account, buy, qty, price)| Step::DropCopy { account, buy, qty, price }),
-        1 => (1u64..3, any::<bool>(), raw.clone(), raw).prop_map(|(account, buy, qty, at)| Step::Stray { account, buy, qty, at }),
+        4 => order.prop_map(|(account, buy, qty, price, volume, keep)| {
+            Step::Order { account, buy, qty, price, volume, keep }
+        }),
+        4 => report.prop_map(|(which, qty, at, fee, last)| {
+            Step::Report { which, qty, at, fee, last }
+        }),
+        1 => replace.prop_map(|(which, qty, price)| Step::Replace { which, qty, price }),
+        2 => deposit.prop_map(|(account, base, units)| Step::Deposit { account, base, units }),
+        1 => fact.clone().prop_map(|(account, buy, qty, price)| {
+            Step::DropCopy { account, buy, qty, price }
+        }),
+        1 => fact.prop_map(|(account, buy, qty, at)| Step::Stray { account, buy, qty, at }),
     ]
 }
 

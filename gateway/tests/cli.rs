@@ -401,6 +401,55 @@ fn g18_serve_admits_orders_until_it_is_told_to_stop() {
 }
 
 #[test]
+fn k38_scenario_judges_each_row_and_says_what_is_left() {
+    let good = "---\nname: a first buy\n---\n\n\
+        | action | account | instrument | side | qty | price | asset | amount | expect | reject |\n\
+        |--|--|--|--|--|--|--|--|--|--|\n\
+        | SEED | alice | | | | | USD | 1000 | OK | |\n\
+        | ORDER | alice | AAPL/USD | BUY | 2 | 100 | | | ACCEPT | |\n\
+        | ORDER | alice | AAPL/USD | BUY | 9 | 100 | | | REJECT | InsufficientFunds |\n";
+    let file = Scratch::new("good.md", good);
+    let output = pitlane(&["scenario", "--json", "--balances", file.path()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 5, "three rows and two balances: {text}");
+    for name in [
+        "file", "row", "account", "action", "expected", "got", "code", "ok",
+    ] {
+        assert!(lines[2].get(name).is_some(), "{name} is in {}", lines[2]);
+    }
+    assert_eq!(lines[2]["code"], "InsufficientFunds");
+    assert_eq!(lines[3]["asset"], "AAPL");
+    assert_eq!(lines[4]["available"], "800");
+    assert_eq!(lines[4]["held"], "200");
+
+    let bad = Scratch::new(
+        "bad.md",
+        &good.replace("| REJECT | InsufficientFunds |", "| ACCEPT | |"),
+    );
+    let output = pitlane(&["scenario", file.path(), bad.path()]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("row 3: ORDER of alice: expected ACCEPT, got REJECT"),
+        "{text}"
+    );
+    assert!(text.contains("6 rows, 1 not as expected"), "{text}");
+
+    let output = pitlane(&["scenario", "/nonexistent.md", bad.path()]);
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "a file that cannot be read weighs more"
+    );
+    assert!(stderr(&output).contains("/nonexistent.md"));
+}
+
+#[test]
 fn keygen_writes_a_key_once_for_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
     let file = Scratch::new("key.pem", "");

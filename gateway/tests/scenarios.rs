@@ -64,7 +64,8 @@ fn k38_a_row_that_does_not_do_what_it_expects_is_named() {
 
 #[test]
 fn k38_a_fills_leaves_are_checked() {
-    let text = "| account | action | asset | amount | instrument | side | qty | price | final | leaves | expect |\n\
+    let text = "| account | action | asset | amount | instrument | side | qty | price | final | \
+                leaves | expect |\n\
                 |--|--|--|--|--|--|--|--|--|--|--|\n\
                 | a | SEED | USD | 10 | | | | | | | OK |\n\
                 | a | ORDER | | | X/USD | BUY | 5 | 1 | | | ACCEPT |\n\

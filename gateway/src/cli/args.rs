@@ -23,6 +23,8 @@ pub(super) enum Command {
     Config(ConfigCommand),
     /// Start a gateway on loopback, drive it over TCP, and show what came of it
     Demo(DemoArgs),
+    /// Run Markdown tables of orders through the risk engine, and judge each row
+    Scenario(ScenarioArgs),
     /// Make an Ed25519 key pair for a credential
     Keygen(KeygenArgs),
 }
@@ -49,6 +51,20 @@ pub(super) enum ConfigCommand {
     },
     /// Print a commented example to start from
     Example,
+}
+
+/// Arguments of `pitlane scenario`.
+#[derive(Debug, Args)]
+pub(super) struct ScenarioArgs {
+    /// The scenarios, Markdown
+    #[arg(value_name = "FILE.md", required = true)]
+    pub(super) files: Vec<PathBuf>,
+    /// Print one JSON object for each row
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Print what each account has at the end of each file
+    #[arg(long)]
+    pub(super) balances: bool,
 }
 
 /// Arguments of `pitlane keygen`.

@@ -8,6 +8,7 @@ mod config_command;
 mod demo_command;
 mod keygen;
 mod run;
+mod scenario_command;
 mod serve;
 
 pub use run::main;

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::args::{Cli, Command};
-use super::{config_command, demo_command, keygen, serve};
+use super::{config_command, demo_command, keygen, scenario_command, serve};
 
 /// The run did not do what it should.
 pub(super) const FAILED: u8 = 1;
 /// The input is at fault.
-const BAD_INPUT: u8 = 2;
+pub(super) const BAD_INPUT: u8 = 2;
 
 /// Why a command ends badly.
 pub(super) struct Failure {
@@ -45,6 +45,7 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Config(command) => config_command::run(&command),
         Command::Demo(args) => demo_command::run(&args),
+        Command::Scenario(args) => scenario_command::run(&args),
         Command::Keygen(args) => keygen::run(&args),
     };
     match done {

@@ -89,7 +89,8 @@ mod tests {
 
     #[test]
     fn k38_columns_are_found_by_name_and_extra_ones_are_ignored() {
-        let text = "# x\n\n| Note | Action | qty |\n|:--|---|--:|\n| a | `ORDER` | - |\n\n| other |\n|--|\n| 1 |\n";
+        let text = "# x\n\n| Note | Action | qty |\n|:--|---|--:|\n| a | `ORDER` | - |\n\n\
+                    | other |\n|--|\n| 1 |\n";
         let rows = rows(text, 1).expect("a table");
         assert_eq!(rows.len(), 1, "a table without actions is text");
         assert_eq!(
