@@ -475,3 +475,28 @@ fn k39_a_replaced_order_does_not_meet_itself_but_meets_others() {
         [SelfMatchPrevention]
     );
 }
+
+#[test]
+fn k20_a_shards_part_is_rounded_up_never_past_the_limit() {
+    let config = config_with(
+        "gross_credit = {unit = '1', rules = [{scope = 'firm', asset = 'USD', limit = '2'}]}
+         spot_funds = {enabled = false}",
+    );
+    let shared = Arc::new(SharedLimits::new(&config).expect("sound"));
+    let mut shards: Vec<_> = (0..2)
+        .map(|shard| RiskEngine::new(&config, ShardId(shard), Arc::clone(&shared)).expect("sound"))
+        .collect();
+    assert_eq!(place(&mut shards[0], &buy(ONE, "1", "0.6"), ms(0)), []);
+    assert_eq!(
+        place(&mut shards[0], &buy(ONE, "1", "0.4"), ms(0)),
+        [],
+        "one unit together"
+    );
+    assert_eq!(place(&mut shards[1], &buy(ONE, "1", "0.5"), ms(0)), []);
+    assert_eq!(
+        place(&mut shards[1], &buy(ONE, "1", "0.6"), ms(0)),
+        [CreditLimitExceeded],
+        "1 and 1.1 would be rounded up to three"
+    );
+    assert_eq!(place(&mut shards[1], &buy(ONE, "1", "0.5"), ms(0)), []);
+}
