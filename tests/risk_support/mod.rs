@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use pitlane::risk::{
-    AccountConfig, ExecutionReport, InstrumentConfig, Rejects, ReservationToken, RiskConfig,
-    RiskEngine, SharedLimits,
+    AccountConfig, Adjustment, Change, ExecutionReport, InstrumentConfig, Quote, QuoteTarget,
+    Rejects, ReservationToken, RiskConfig, RiskEngine, SharedLimits,
 };
 use pitlane::time::Nanos;
 use pitlane::types::{
@@ -171,4 +171,52 @@ pub fn report(order: &Order, token: Option<ReservationToken>) -> ExecutionReport
         pnl: Amount::ZERO,
         is_final: false,
     }
+}
+
+pub const FUNDS: &str = "spot_funds = {enabled = true}";
+
+pub fn seeded(toml: &str) -> RiskEngine {
+    let mut engine = engine(&config_with(toml));
+    seed(&mut engine, ONE, USD, "1000");
+    seed(&mut engine, ONE, AAPL, "10");
+    engine
+}
+
+pub fn seed(engine: &mut RiskEngine, account: AccountId, asset: AssetId, text: &str) {
+    let change = Change::Absolute(amount(text));
+    engine
+        .adjust(account, &[Adjustment::available(asset, change)])
+        .expect("seeded");
+}
+
+/// `available held incoming`, as text.
+pub fn of(engine: &RiskEngine, asset: AssetId) -> String {
+    let balance = engine.balance(ONE, asset);
+    format!(
+        "{} {} {}",
+        balance.available, balance.held, balance.incoming
+    )
+}
+
+pub fn mark(engine: &mut RiskEngine, target: QuoteTarget, text: &str) {
+    let quote = Quote {
+        mark: Some(price(text)),
+        ..Quote::default()
+    };
+    engine
+        .set_quote(target, AAPL_USD, quote, ms(0))
+        .expect("set");
+}
+
+pub fn fill(order: &Order, token: ReservationToken, qty: &str, at: &str) -> ExecutionReport {
+    ExecutionReport {
+        price: price(at),
+        quantity: quantity(qty),
+        ..report(order, Some(token))
+    }
+}
+
+pub fn last(mut of: ExecutionReport) -> ExecutionReport {
+    of.is_final = true;
+    of
 }
