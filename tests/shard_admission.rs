@@ -275,6 +275,52 @@ fn k39_a_resting_order_leaves_the_book_before_its_owner_would_meet_it() {
 }
 
 #[test]
+fn k18_a_loss_that_trades_make_blocks_the_account_and_takes_back_its_orders() {
+    use ReportKind::{Accepted, Canceled, Executed, Rejected};
+    let mut config = risk_config();
+    config.pnl =
+        toml::from_str("cancel_working = true\nrules = [{ asset = 2, lower = \"-10\" }]").unwrap();
+    let (mut shard, mut receiver) = shard_with(risk(&config).0, sim(), 8);
+    // Bought at 105, sold at 95: ten a lot are lost, and 10 is the bound.
+    for (reference, account, side, price) in [
+        (1, 2, Side::Sell, 105),
+        (2, 1, Side::Buy, 105),
+        (3, 1, Side::Buy, 90),
+        (4, 2, Side::Buy, 95),
+        (5, 1, Side::Sell, 95),
+    ] {
+        shard.command(&new_order(reference, limit(account, side, price, 1)), NOW);
+    }
+    assert_eq!(
+        reports(&mut shard, &mut receiver).len(),
+        9,
+        "at the bound nothing happens"
+    );
+    for (reference, account, side, price) in [
+        (6, 2, Side::Sell, 105),
+        (7, 1, Side::Buy, 105),
+        (8, 2, Side::Buy, 104),
+        (9, 1, Side::Sell, 104),
+        (10, 1, Side::Buy, 90),
+    ] {
+        shard.command(&new_order(reference, limit(account, side, price, 1)), NOW);
+    }
+    let seen = reports(&mut shard, &mut receiver);
+    let tail = [
+        (Accepted, 9),
+        (Executed, 8),
+        (Executed, 9),
+        (Canceled, 3),
+        (Rejected, 10),
+    ];
+    assert_eq!(kinds(&seen)[5..], tail);
+    assert_eq!(
+        seen.last().unwrap().reject.unwrap().0,
+        RejectCode::PnlKillSwitchTriggered
+    );
+}
+
+#[test]
 fn k31_a_kill_switch_of_any_shard_cancels_what_works_here_once() {
     use ReportKind::{Accepted, CancelRejected, Canceled, Rejected};
     let mut config = risk_config();

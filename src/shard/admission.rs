@@ -10,6 +10,7 @@ use crate::limits::VENUE_EVENTS_MAX;
 use crate::orders::venue::{Venue, VenueError, VenueOrder};
 use crate::orders::{
     IdentitySource, OpenError, OpenOrder, OrderKey, OrderTable, PendingCancel, PendingReplace,
+    RealizedPnl,
 };
 use crate::risk::{Rejects, ReservationToken, RiskEngine};
 use crate::time::Nanos;
@@ -30,6 +31,8 @@ pub struct Admission<V, I> {
     /// Reports so far, by credential.
     sequences: Vec<u64>,
     pub(super) counts: Counts,
+    /// What trades have realized, for the P&L kill switch.
+    pub(super) realized: RealizedPnl,
     /// Orders that risk wants cancelled; they wait while the venue is busy. At
     /// most what is open, each as often as it was asked for.
     pub(super) wanted: VecDeque<ReservationToken>,
@@ -75,6 +78,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             ports,
             sequences: vec![0; usize::from(u16::MAX) + 1],
             counts: Counts::default(),
+            realized: RealizedPnl::default(),
             wanted: VecDeque::new(),
             halted: None,
         }

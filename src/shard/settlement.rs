@@ -4,7 +4,7 @@
 
 use super::admission::{Admission, order_level};
 use crate::orders::venue::{Venue, VenueEvent};
-use crate::orders::{IdentitySource, OpenOrder, PendingCancel};
+use crate::orders::{IdentitySource, OpenOrder, OutOfRange, PendingCancel};
 use crate::risk::ExecutionReport;
 use crate::time::Nanos;
 use crate::types::{
@@ -169,7 +169,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             quantity: fill.map_or(Quantity::ZERO, |fill| fill.quantity),
             fee: Amount::ZERO,
             fee_asset: None,
-            pnl: Amount::ZERO,
+            pnl: fill.map_or(Amount::ZERO, |fill| self.realize(open, fill)),
             is_final,
         };
         let booked = self.risk.apply_execution_report(&report, now);
@@ -184,6 +184,25 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         if outcome.cancel_working {
             self.withdraw_account(open.order.account);
         }
+    }
+
+    /// What a fill has realized; what cannot be calculated is alarmed, and the
+    /// fill is booked without.
+    fn realize(&mut self, open: &OpenOrder, fill: Fill) -> Amount {
+        let order = &open.order;
+        let side = order.side;
+        self.realized
+            .book(
+                order.account,
+                order.instrument,
+                side,
+                fill.quantity,
+                fill.price,
+            )
+            .unwrap_or_else(|OutOfRange| {
+                self.counts.alarms += 1;
+                Amount::ZERO
+            })
     }
 
     /// Takes an order out, and answers what was still asked of it: a cancel or
