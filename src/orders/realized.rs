@@ -117,8 +117,8 @@ fn share_of(cost: u128, part: u64, whole: u64, round_up: bool) -> u128 {
     let mut quotient = 0u128;
     for limb in [high & LOW, low & LOW] {
         // `rest` is below `whole`, so the step fits, and each digit 64 bits.
-        let step = rest << 64 | limb;
-        quotient = quotient << 64 | step / whole;
+        let step = (rest << 64) | limb;
+        quotient = (quotient << 64) | (step / whole);
         rest = step % whole;
     }
     quotient + u128::from(round_up && rest > 0)
