@@ -49,27 +49,33 @@ impl Account {
         }
     }
 
+    #[inline]
     pub(super) const fn limits(&self) -> Limits {
         self.limits
     }
 
+    #[inline]
     pub(super) fn units(&self) -> usize {
         self.units.get()
     }
 
+    #[inline]
     pub(super) fn bytes(&self) -> usize {
         self.bytes.get()
     }
 
+    #[inline]
     pub(super) fn bytes_left(&self) -> usize {
         self.limits.bytes - self.bytes.get()
     }
 
+    #[inline]
     pub(super) fn units_left(&self) -> usize {
         self.limits.units - self.units.get()
     }
 
     /// Takes both, or neither.
+    #[inline]
     pub(super) fn take(&self, units: usize, bytes: usize) -> Result<(), Fatal> {
         if units > self.units_left() || bytes > self.bytes_left() {
             return Err(Fatal::Overflow);
@@ -80,6 +86,7 @@ impl Account {
     }
 
     /// Gives back what was taken.
+    #[inline]
     pub(super) fn give(&self, units: usize, bytes: usize) {
         debug_assert!(units <= self.units.get() && bytes <= self.bytes.get());
         self.units.set(self.units.get() - units);

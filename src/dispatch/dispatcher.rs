@@ -22,7 +22,7 @@ use super::places::Places;
 use super::reservation::Reservation;
 use super::roots::{ClearBlock, NONE, RootScope, Roots};
 use super::routes::Routes;
-use super::slots::{Admission, Position, Slots};
+use super::slots::{self, Admission, Position, Slots};
 
 /// Slots that a dispatcher has room for before it first grows.
 const SLOTS_AT_FIRST: usize = 1_024;
@@ -154,7 +154,7 @@ impl<E: 'static> Dispatcher<E> {
             return Err(fatal.into());
         }
         match self.queue(target, heap) {
-            Ok(slot) => Ok(Reservation::new(self, slot)),
+            Ok((slot, cell)) => Ok(Reservation::new(self, slot, cell)),
             Err(fatal) => {
                 self.roots.latch(fatal);
                 Err(fatal.into())
@@ -162,7 +162,7 @@ impl<E: 'static> Dispatcher<E> {
         }
     }
 
-    fn queue(&self, target: ComponentId, heap: usize) -> Result<u32, Fatal> {
+    fn queue(&self, target: ComponentId, heap: usize) -> Result<(u32, slots::Cell<E>), Fatal> {
         let arrival = self.places.borrow().arrival(target);
         let root = self.roots.obtain()?;
         let mut slots = self.slots.borrow_mut();
@@ -187,14 +187,14 @@ impl<E: 'static> Dispatcher<E> {
             heap,
         };
         match slots.reserve(&self.roots.account, frame.last, new) {
-            Ok(slot) => {
+            Ok((slot, cell)) => {
                 if is_open {
                     self.frame.set(Frame {
                         last: slot,
                         ..frame
                     });
                 }
-                Ok(slot)
+                Ok((slot, cell))
             }
             Err(fatal) => {
                 self.roots.disown(root);
@@ -226,7 +226,7 @@ impl<E: 'static> Dispatcher<E> {
         capture: impl FnOnce() -> E,
     ) -> Result<(), DispatchError> {
         let reservation = self.reserve_with_heap(target, heap)?;
-        reservation.commit(capture());
+        reservation.commit_with(capture);
         Ok(())
     }
 

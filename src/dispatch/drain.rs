@@ -8,13 +8,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::component::{Component, ComponentId, Context, MaintenanceRule};
 use super::dispatcher::Dispatcher;
 use super::error::{DispatchError, Fatal};
-use super::holds::Needs;
-use super::places::{Arrival, Taken};
+use super::places::{Arrival, Busy, Taken};
 use super::roots::RootScope;
 use super::slots::{Position, State};
 
 /// How a try to deliver the head ended.
 enum Delivery {
+    /// The queue is empty.
+    Nothing,
     Done,
     /// Its component is taken out by someone.
     BusyComponent,
@@ -24,7 +25,7 @@ enum Delivery {
 
 /// What a busy head means to the caller of a pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Busy {
+enum AtBusyHead {
     /// It waits.
     Waits,
     /// It is stalled, unless it is a resource that keeps it.
@@ -57,7 +58,8 @@ impl<E: 'static> Dispatcher<E> {
     /// [`DispatchError::Active`] where no delivery may start, or at an unfinished
     /// reservation; a [`Fatal`] that stands, or that this pass latched.
     pub fn drain(&self, budget: usize) -> Result<bool, DispatchError> {
-        self.pass(budget, Busy::Waits).map(|pass| pass.pending)
+        self.pass(budget, AtBusyHead::Waits)
+            .map(|pass| pass.pending)
     }
 
     /// The same at a boundary, where the caller has ended every access: what still
@@ -66,16 +68,17 @@ impl<E: 'static> Dispatcher<E> {
     /// # Errors
     /// As for [`Dispatcher::drain`].
     pub fn boundary(&self, budget: usize) -> Result<bool, DispatchError> {
-        self.pass(budget, Busy::Stalls).map(|pass| pass.pending)
+        self.pass(budget, AtBusyHead::Stalls)
+            .map(|pass| pass.pending)
     }
 
     /// The same for a loop that goes on while a resource is held, and so can bring
     /// that to an end: only a taken component stalls.
     pub(super) fn boundary_beside_holds(&self, budget: usize) -> Result<Pass, DispatchError> {
-        self.pass(budget, Busy::WaitsForResources)
+        self.pass(budget, AtBusyHead::WaitsForResources)
     }
 
-    fn pass(&self, budget: usize, busy: Busy) -> Result<Pass, DispatchError> {
+    fn pass(&self, budget: usize, busy: AtBusyHead) -> Result<Pass, DispatchError> {
         if self.is_deferred() {
             return Err(DispatchError::Active);
         }
@@ -85,26 +88,21 @@ impl<E: 'static> Dispatcher<E> {
         let _draining = Draining::new(self);
         let mut waiting = None;
         for _ in 0..budget {
-            let Some(slot) = self.slots.borrow().head() else {
-                break;
-            };
-            let waits = match self.step(slot)? {
+            let waits = match self.step()? {
+                Delivery::Nothing => break,
                 Delivery::Done => None,
-                Delivery::BusyResource => Some(busy != Busy::Stalls),
-                Delivery::BusyComponent => Some(busy == Busy::Waits),
+                Delivery::BusyResource => Some(busy != AtBusyHead::Stalls),
+                Delivery::BusyComponent => Some(busy == AtBusyHead::Waits),
             };
             if let Some(waits) = waits {
-                let (target, position) = {
-                    let slots = self.slots.borrow();
-                    (slots.get(slot).target, slots.get(slot).position)
+                let Some((target, position)) = self.slots.borrow().first() else {
+                    break; // There is a busy head.
                 };
                 if waits {
                     waiting = Some(position);
                     break;
                 }
-                let fatal = Fatal::Stalled { target };
-                self.roots.latch(fatal);
-                return Err(fatal.into());
+                return Err(self.latches(Fatal::Stalled { target }));
             }
             if let Some(fatal) = self.roots.latched() {
                 return Err(fatal.into());
@@ -119,66 +117,75 @@ impl<E: 'static> Dispatcher<E> {
         })
     }
 
-    fn step(&self, slot: u32) -> Result<Delivery, DispatchError> {
-        let (state, target, arrival, root) = {
-            let slots = self.slots.borrow();
-            let slot = slots.get(slot);
-            (slot.state, slot.target, slot.arrival, slot.root)
-        };
-        match state {
-            State::Ready => {}
-            State::Cancelled => {
-                let root = self.slots.borrow_mut().pop(&self.roots.account);
-                self.roots.disown(root);
-                return Ok(Delivery::Done);
-            }
-            State::Reserved | State::Emptied | State::Free => return Err(DispatchError::Active),
-        }
-        let Ok(present) = self.places.borrow().look(target) else {
-            return Ok(Delivery::BusyComponent);
-        };
-        if present.is_some_and(|needs| !needs.is_nothing() && !self.holds.allow(needs)) {
-            return Ok(Delivery::BusyResource);
-        }
-        if self.roots.is_exhausted(root) {
-            let fatal = Fatal::Runaway {
-                root: self.roots.serial(root),
+    /// Takes the first slot: one look at everything, then the call with no borrow
+    /// left, then one look to finish.
+    fn step(&self) -> Result<Delivery, DispatchError> {
+        let (target, arrival, flight, mut cell, taken) = {
+            let mut slots = self.slots.borrow_mut();
+            let Some(head) = slots.head() else {
+                return Ok(Delivery::Nothing);
             };
-            self.roots.latch(fatal);
-            return Err(fatal.into());
-        }
-        let flight = Flight::new(self, root);
-        let Some(capture) = self.slots.borrow_mut().take(slot) else {
-            return Err(DispatchError::Active); // A ready slot has its capture.
+            let slot = slots.get(head);
+            let (target, arrival, root) = (slot.target, slot.arrival, slot.root);
+            match slot.state {
+                State::Ready => {}
+                State::Cancelled => {
+                    let root = slots.pop(&self.roots.account);
+                    self.roots.disown(root);
+                    return Ok(Delivery::Done);
+                }
+                State::Reserved | State::Emptied | State::Free => {
+                    return Err(DispatchError::Active);
+                }
+            }
+            let mut places = self.places.borrow_mut();
+            match places.look(target) {
+                Err(Busy) => return Ok(Delivery::BusyComponent),
+                Ok(Some(needs)) if !needs.is_nothing() && !self.holds.allow(needs) => {
+                    return Ok(Delivery::BusyResource);
+                }
+                Ok(_) => {}
+            }
+            if self.roots.is_exhausted(root) {
+                let root = self.roots.serial(root);
+                return Err(self.latches(Fatal::Runaway { root }));
+            }
+            let Some(cell) = slots.take(head) else {
+                return Err(DispatchError::Active); // A ready slot has its capture.
+            };
+            let flight = Flight::new(self, root);
+            (target, arrival, flight, cell, places.take(target))
         };
-        if let Some(needs) = present
-            && matches!(
-                self.call(target, arrival, needs, &capture),
-                Call::WrongAddress
-            )
+        if let (Some(taken), Some(event)) = (taken, &*cell)
+            && matches!(self.call(target, arrival, taken, event), Call::WrongAddress)
         {
-            self.slots.borrow_mut().put_back(slot, capture);
+            self.slots.borrow_mut().put_back_first(cell);
             flight.land();
-            let fatal = Fatal::InvalidDestination { target };
-            self.roots.latch(fatal);
-            return Err(fatal.into());
+            return Err(self.latches(Fatal::InvalidDestination { target }));
         }
-        drop(capture); // With its root active (rule R39), before the charge (A2).
+        *cell = None; // With its root active (rule R39), before the charge (A2).
         flight.land();
-        let root = self.slots.borrow_mut().pop(&self.roots.account);
+        let root = self
+            .slots
+            .borrow_mut()
+            .finish_first(&self.roots.account, cell);
         self.roots.charge_and_disown(root);
         Ok(Delivery::Done)
     }
 
+    #[cold]
+    fn latches(&self, fatal: Fatal) -> DispatchError {
+        self.roots.latch(fatal);
+        fatal.into()
+    }
+
     /// Runs maintenance and, where it is eligible, author code; contains a panic.
-    fn call(&self, id: ComponentId, arrival: Arrival, needs: Needs, event: &E) -> Call {
-        let Some(Taken {
+    fn call(&self, id: ComponentId, arrival: Arrival, taken: Taken<E>, event: &E) -> Call {
+        let Taken {
             mut component,
             rule,
-        }) = self.places.borrow_mut().take(id)
-        else {
-            return Call::Done;
-        };
+            needs,
+        } = taken;
         let hold = self.holds.take(needs);
         let cx = Context::new(self, id);
         let eligible = || self.places.borrow().is_eligible(id, arrival);

@@ -71,6 +71,7 @@ impl Needs {
         }
     }
 
+    #[inline]
     pub(super) const fn is_nothing(self) -> bool {
         self.shared | self.exclusive == 0
     }
@@ -102,6 +103,7 @@ impl Holds {
     }
 
     /// Whether all of it is free for whoever asks now.
+    #[inline]
     pub(super) fn allow(&self, needs: Needs) -> bool {
         let state = self.state.borrow();
         needs.shared & state.exclusive_bits == 0
@@ -126,6 +128,7 @@ impl Holds {
     }
 
     /// Takes what [`Holds::allow`] allowed; `None` where nothing is needed.
+    #[inline]
     pub(super) fn take(self: &Rc<Self>, needs: Needs) -> Option<Hold> {
         if needs.is_nothing() {
             return None;

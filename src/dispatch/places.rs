@@ -56,6 +56,7 @@ pub(super) struct Busy;
 pub(super) struct Taken<E> {
     pub(super) component: Box<dyn Component<E>>,
     pub(super) rule: MaintenanceRule,
+    pub(super) needs: Needs,
 }
 
 /// No room for another component.
@@ -172,11 +173,14 @@ impl<E: 'static> Places<E> {
     /// Takes the component out of its place, if it is there.
     pub(super) fn take(&mut self, id: ComponentId) -> Option<Taken<E>> {
         let place = self.place_mut(id)?;
-        let rule = place.rule;
-        place
-            .component
-            .take()
-            .map(|component| Taken { component, rule })
+        let (rule, needs) = (place.rule, place.needs);
+        let runs = place.lifecycle != Lifecycle::Disabled;
+        let component = place.component.take_if(|_| runs)?;
+        Some(Taken {
+            component,
+            rule,
+            needs,
+        })
     }
 
     /// Puts it back; or returns it, where its registration ended meanwhile.

@@ -52,6 +52,8 @@ pub(super) struct Roots {
     slab: RefCell<Slab>,
     active: Cell<Active>,
     latch: Cell<Option<Fatal>>,
+    /// Whether there is one: a byte to look at for every callback.
+    halted: Cell<bool>,
     /// Handles outside of slots and scopes: what keeps a clear from happening.
     external: Cell<usize>,
     /// Scopes that a clear must not happen in.
@@ -70,6 +72,7 @@ impl Roots {
             }),
             active: Cell::new(OUTSIDE),
             latch: Cell::new(None),
+            halted: Cell::new(false),
             external: Cell::new(0),
             blockers: Cell::new(0),
             account: Account::new(limits),
@@ -79,33 +82,43 @@ impl Roots {
 
     /// Latches, unless something was first (rule R25).
     pub(super) fn latch(&self, fatal: Fatal) {
-        if self.latch.get().is_none() {
+        if !self.halted.replace(true) {
             self.latch.set(Some(fatal));
         }
     }
 
+    #[inline]
     pub(super) fn latched(&self) -> Option<Fatal> {
-        self.latch.get()
+        if self.halted.get() {
+            self.latch.get()
+        } else {
+            None
+        }
     }
 
     pub(super) fn reset_latch(&self) {
         self.latch.set(None);
+        self.halted.set(false);
     }
 
+    #[inline]
     pub(super) fn external(&self) -> usize {
         self.external.get()
     }
 
+    #[inline]
     pub(super) fn blockers(&self) -> u32 {
         self.blockers.get()
     }
 
+    #[inline]
     pub(super) fn block_clear(&self) -> ClearBlock<'_> {
         self.blockers.set(self.blockers.get() + 1);
         ClearBlock { roots: self }
     }
 
     /// A new root with one owner, the caller.
+    #[inline]
     fn create(&self) -> Result<u32, Fatal> {
         self.account.take(0, size_of::<Entry>())?;
         let mut slab = self.slab.borrow_mut();
@@ -138,18 +151,32 @@ impl Roots {
         Ok(root)
     }
 
+    #[inline]
     pub(super) fn own(&self, root: u32) {
         self.slab.borrow_mut().entries[root as usize].owners += 1;
     }
 
     /// The last owner frees the root and its charge (rule R34).
+    #[inline]
     pub(super) fn disown(&self, root: u32) {
+        self.give_up(root, 0);
+    }
+
+    /// One delivery is complete (rule R31); its slot gives up the root.
+    #[inline]
+    pub(super) fn charge_and_disown(&self, root: u32) {
+        self.give_up(root, 1);
+    }
+
+    #[inline]
+    fn give_up(&self, root: u32, deliveries: u32) {
         let mut slab = self.slab.borrow_mut();
-        let free = slab.free;
+        let slab = &mut *slab;
         let entry = &mut slab.entries[root as usize];
+        entry.deliveries += deliveries;
         entry.owners -= 1;
         if entry.owners == 0 {
-            entry.next_free = free;
+            entry.next_free = slab.free;
             slab.free = root;
             self.account.give(0, size_of::<Entry>());
         }
@@ -157,6 +184,7 @@ impl Roots {
 
     /// The active root, or the scope's new one, or one for the caller alone; with
     /// one ownership for the caller (rules R28 to R30).
+    #[inline]
     pub(super) fn obtain(&self) -> Result<u32, Fatal> {
         let active = self.active.get();
         if active.root != NONE {
@@ -172,6 +200,7 @@ impl Roots {
     }
 
     /// Like [`Roots::obtain`], but nothing outside of scopes (rule R52).
+    #[inline]
     pub(super) fn obtain_in_scope(&self) -> Result<Option<u32>, Fatal> {
         let active = self.active.get();
         if !active.scoped {
@@ -190,22 +219,19 @@ impl Roots {
         self.slab.borrow().entries[root as usize].serial
     }
 
+    #[inline]
     pub(super) fn deliveries(&self, root: u32) -> u32 {
         self.slab.borrow().entries[root as usize].deliveries
     }
 
     /// Whether the root may not deliver any more.
+    #[inline]
     pub(super) fn is_exhausted(&self, root: u32) -> bool {
         self.deliveries(root) >= self.account.limits().deliveries
     }
 
-    /// One delivery is complete (rule R31); its slot gives up the root.
-    pub(super) fn charge_and_disown(&self, root: u32) {
-        self.slab.borrow_mut().entries[root as usize].deliveries += 1;
-        self.disown(root);
-    }
-
     /// A scope of its own that makes a root when it needs one (rules R53, R64).
+    #[inline]
     pub(super) fn enter_independent(&self) -> RootScope<'_> {
         self.enter(Active {
             root: NONE,
@@ -214,21 +240,25 @@ impl Roots {
     }
 
     /// The scope of a publication: the enclosing one, if there is one (A1, R28).
+    #[inline]
     pub(super) fn enter_inherited(&self) -> Option<RootScope<'_>> {
         (!self.active.get().scoped).then(|| self.enter_independent())
     }
 
     /// Makes a root active; the scope owns it meanwhile.
+    #[inline]
     pub(super) fn enter_root(&self, root: u32) -> RootScope<'_> {
         self.own(root);
         self.enter_owned(root)
     }
 
     /// Makes a root active, and takes over an ownership that the caller has.
+    #[inline]
     pub(super) fn enter_owned(&self, root: u32) -> RootScope<'_> {
         self.enter(Active { root, scoped: true })
     }
 
+    #[inline]
     fn enter(&self, active: Active) -> RootScope<'_> {
         RootScope {
             roots: self,
@@ -238,6 +268,7 @@ impl Roots {
     }
 
     /// Makes a root active that someone else owns for as long as the scope lives.
+    #[inline]
     pub(super) fn enter_borrowed(&self, root: u32) -> RootScope<'_> {
         let active = Active { root, scoped: true };
         RootScope {
@@ -258,6 +289,7 @@ pub(super) struct RootScope<'a> {
 }
 
 impl Drop for RootScope<'_> {
+    #[inline]
     fn drop(&mut self) {
         let own = self.roots.active.replace(self.previous);
         if self.owns && own.root != NONE {
@@ -273,6 +305,7 @@ pub(super) struct ClearBlock<'a> {
 }
 
 impl Drop for ClearBlock<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.roots.blockers.set(self.roots.blockers.get() - 1);
     }

@@ -32,9 +32,14 @@ pub(super) enum State {
     Emptied,
 }
 
+/// The storage of one capture. It belongs to a slot for good, and is handed around
+/// in place of the capture, so that a capture is written once and never moved.
+pub(super) type Cell<E> = Box<Option<E>>;
+
 #[derive(Debug)]
 pub(super) struct Slot<E> {
-    capture: Option<E>,
+    /// Where the capture is; away while it is built and while it is delivered.
+    cell: Option<Cell<E>>,
     pub(super) position: Position,
     heap: usize,
     pub(super) target: ComponentId,
@@ -54,6 +59,9 @@ pub(super) struct Slots<E> {
 }
 
 impl<E> Slots<E> {
+    /// A slot and the storage of its capture.
+    const SLOT_BYTES: usize = size_of::<Slot<E>>() + size_of::<Option<E>>();
+
     pub(super) const fn new() -> Self {
         Self {
             slab: Vec::new(),
@@ -89,13 +97,13 @@ impl<E> Slots<E> {
     pub(super) fn preallocate(&mut self, account: &Account, count: usize) {
         let count = count.min(account.limits().units);
         let more = count.saturating_sub(self.slab.capacity());
-        let more = more.min(account.bytes_left() / size_of::<Slot<E>>());
+        let more = more.min(account.bytes_left() / Self::SLOT_BYTES);
         self.grow(account, more);
     }
 
     fn grow(&mut self, account: &Account, more: usize) {
         let before = self.slab.capacity();
-        if account.take(0, more * size_of::<Slot<E>>()).is_ok() {
+        if account.take(0, more * Self::SLOT_BYTES).is_ok() {
             self.slab.reserve_exact(before + more - self.slab.len());
             debug_assert_eq!(self.slab.capacity(), before + more);
         }
@@ -104,7 +112,7 @@ impl<E> Slots<E> {
     /// The next free slot of the slab; the slab grows as far as the limits allow.
     fn allocate(&mut self, account: &Account, heap: usize) -> Result<u32, Fatal> {
         if self.free == NONE && self.slab.len() == self.slab.capacity() {
-            let room = account.bytes_left().saturating_sub(heap) / size_of::<Slot<E>>();
+            let room = account.bytes_left().saturating_sub(heap) / Self::SLOT_BYTES;
             let wanted = self.slab.capacity().max(64);
             let limit = account.limits().units.saturating_sub(self.slab.capacity());
             self.grow(account, wanted.min(limit).min(room));
@@ -121,7 +129,7 @@ impl<E> Slots<E> {
         // The unit limit keeps the index below `NONE`.
         let slot = u32::try_from(self.slab.len()).map_err(|_| Fatal::Overflow)?;
         self.slab.push(Slot {
-            capture: None,
+            cell: None,
             position: Position {
                 publication: 0,
                 admission: 0,
@@ -145,7 +153,7 @@ impl<E> Slots<E> {
         account: &Account,
         after: u32,
         new: Admission,
-    ) -> Result<u32, Fatal> {
+    ) -> Result<(u32, Cell<E>), Fatal> {
         let index = self.allocate(account, new.heap)?;
         let next = if after == NONE {
             self.head
@@ -171,36 +179,52 @@ impl<E> Slots<E> {
             self.tail = index;
         }
         self.queued += 1;
-        Ok(index)
+        let cell = self.slab[index as usize].cell.take();
+        Ok((index, cell.unwrap_or_else(|| Box::new(None))))
     }
 
     /// Gives a reserved slot its capture (rule R8).
-    pub(super) fn commit(&mut self, slot: u32, capture: E) {
+    pub(super) fn commit(&mut self, slot: u32, cell: Cell<E>) {
         let slot = &mut self.slab[slot as usize];
-        debug_assert_eq!(slot.state, State::Reserved);
-        slot.capture = Some(capture);
+        debug_assert!(slot.state == State::Reserved && cell.is_some());
+        slot.cell = Some(cell);
         slot.state = State::Ready;
     }
 
     /// A cancelled slot stays until a drain or a clear takes it (rule R10).
-    pub(super) fn cancel(&mut self, slot: u32) {
+    pub(super) fn cancel(&mut self, slot: u32, cell: Cell<E>) {
         let slot = &mut self.slab[slot as usize];
-        debug_assert_eq!(slot.state, State::Reserved);
+        debug_assert!(slot.state == State::Reserved && cell.is_none());
+        slot.cell = Some(cell);
         slot.state = State::Cancelled;
     }
 
     /// Takes the capture of a ready slot for a delivery; the slot stays queued.
-    pub(super) fn take(&mut self, slot: u32) -> Option<E> {
+    pub(super) fn take(&mut self, slot: u32) -> Option<Cell<E>> {
         let slot = &mut self.slab[slot as usize];
         slot.state = State::Emptied;
-        slot.capture.take()
+        slot.cell.take()
     }
 
-    /// Undoes [`Slots::take`].
-    pub(super) fn put_back(&mut self, slot: u32, capture: E) {
-        let slot = &mut self.slab[slot as usize];
-        slot.capture = Some(capture);
+    /// Undoes [`Slots::take`] of the first slot.
+    pub(super) fn put_back_first(&mut self, cell: Cell<E>) {
+        let slot = &mut self.slab[self.head as usize];
+        slot.cell = Some(cell);
         slot.state = State::Ready;
+    }
+
+    /// Takes the first slot off the queue after its delivery, and gives it its emptied
+    /// storage back; its root is the caller's.
+    pub(super) fn finish_first(&mut self, account: &Account, cell: Cell<E>) -> u32 {
+        debug_assert!(cell.is_none());
+        self.slab[self.head as usize].cell = Some(cell);
+        self.pop(account)
+    }
+
+    /// Whom the first slot is for, and where it stands.
+    pub(super) fn first(&self) -> Option<(ComponentId, Position)> {
+        self.head()
+            .map(|head| (self.get(head).target, self.get(head).position))
     }
 
     /// Takes the first slot off the queue and frees it; its root is the caller's.
@@ -208,7 +232,6 @@ impl<E> Slots<E> {
         let index = self.head;
         let free = self.free;
         let slot = &mut self.slab[index as usize];
-        debug_assert!(slot.capture.is_none());
         self.head = slot.next;
         slot.next = free;
         slot.state = State::Free;
@@ -239,7 +262,7 @@ impl<E> Slots<E> {
         let heap = slots.iter().fold(0, |sum, slot| sum + slot.heap);
         roots.account.give(
             slots.queued,
-            heap + slots.slab.capacity() * size_of::<Slot<E>>(),
+            heap + slots.slab.capacity() * Self::SLOT_BYTES,
         );
         Detached { roots, slots }
     }
@@ -274,7 +297,7 @@ impl<E> Detached<'_, E> {
             let slot = &mut self.slots.slab[self.slots.head as usize];
             self.slots.head = slot.next;
             let _root = self.roots.enter_owned(slot.root);
-            drop(slot.capture.take());
+            drop(slot.cell.take());
         }
     }
 }
