@@ -174,6 +174,19 @@ fn a_partial_fill_reduces_the_other_leg_by_exactly_that() {
 }
 
 #[test]
+fn a_leg_has_one_change_under_way() {
+    let mut desk = Desk::oco(10);
+    desk.settle();
+    for _ in 0..3 {
+        desk.venue.fill(0, 1);
+        assert!(desk.deliver_report());
+    }
+    assert_eq!(desk.commands.len(), 1, "the answer to the first is awaited");
+    desk.settle();
+    assert_eq!(desk.working(), [(100, 10, 3), (101, 7, 0)]);
+}
+
+#[test]
 fn a_leg_that_is_refused_or_cancelled_takes_the_other_with_it() {
     let mut desk = Desk::oco(10);
     desk.venue.refuses_new = Some(101);
