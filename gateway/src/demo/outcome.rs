@@ -226,7 +226,7 @@ impl fmt::Display for Outcome {
             self.io, self.shards, self.accounts
         )?;
         if let Some(why) = &self.io_refused {
-            writeln!(f, "  io_uring is refused here: {why}")?;
+            writeln!(f, "  on epoll because {why}")?;
         }
         writeln!(f, "  journal off: nothing survives a restart")?;
         writeln!(f)?;
