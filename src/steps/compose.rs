@@ -52,9 +52,9 @@ impl<'a> Level<'a> {
             return NIL;
         }
         let mut tables = self.event_loop.tables();
-        if let Some(frame) = tables.append_frame(self.frame) {
-            fill(&mut tables.frames[frame]);
-            return frame;
+        if let Some((index, frame)) = tables.append_frame(self.frame) {
+            fill(frame);
+            return index;
         }
         let max = tables.frames.max();
         drop(tables); // What `fill` holds is the user's, and dropped after this.

@@ -25,7 +25,6 @@ use std::task::{Context, Poll};
 
 use super::error::{StepError, StepResult};
 use super::step::Step;
-use super::tables::Tables;
 use super::values::{Passed, Values};
 use crate::limits::{STEP_FUTURE_BYTES, STEP_INLINE_BYTES, STEP_INLINE_HANDLER_BYTES};
 
@@ -91,7 +90,7 @@ impl<C, const N: usize> Drop for Erased<C, N> {
     }
 }
 
-type CallBody = unsafe fn(*mut u8, RefMut<'_, Tables>, &mut Step<'_>, &mut Passed) -> StepResult;
+type CallBody = unsafe fn(RefMut<'_, Body>, &mut Step<'_>, &mut Passed) -> StepResult;
 
 /// A step's body, which is written into its frame and called out of it without
 /// being moved in between: copies of the room would cost more than the call.
@@ -104,8 +103,7 @@ pub(super) struct Body {
 }
 
 unsafe fn call_body<F, A>(
-    place: *mut u8,
-    tables: RefMut<'_, Tables>,
+    mut place: RefMut<'_, Body>,
     step: &mut Step<'_>,
     passed: &mut Passed,
 ) -> StepResult
@@ -113,10 +111,10 @@ where
     F: FnOnce(&mut Step<'_>, A) -> StepResult,
     A: Values,
 {
-    // SAFETY: the table was made for an `F` at `place`; the caller took the
-    // table, so it is read out once, and the place does not move meanwhile.
-    let body = unsafe { place.cast::<F>().read() };
-    drop(tables);
+    // SAFETY: the room holds the `F` that the table was made for; the caller
+    // took the table, so it is read out once.
+    let body = unsafe { place.room.at::<F>().read() };
+    drop(place);
     body(step, A::take(passed)?)
 }
 
@@ -171,24 +169,20 @@ impl Body {
         self.table = Some(BodyTable::<F, A>::TABLE);
     }
 
-    /// Calls the body of a frame, which is empty afterwards. The tables are
+    /// Calls a body in its frame, which is empty afterwards. The tables are
     /// given back as soon as the closure is out of them, before it runs.
     #[inline]
     pub(super) fn call(
-        mut tables: RefMut<'_, Tables>,
-        frame: u32,
+        mut place: RefMut<'_, Self>,
         step: &mut Step<'_>,
         passed: &mut Passed,
     ) -> StepResult {
-        let body = &mut tables.frames[frame].body;
-        let Some(table) = body.table.take() else {
+        let Some(table) = place.table.take() else {
             return Ok(());
         };
-        let place = body.room.at();
         // SAFETY: the room holds the closure of the table, which was taken, so
-        // it is read out once: by the call, while `tables` still borrows the
-        // frame, so that it neither moves nor is freed before.
-        unsafe { (table.call)(place, tables, step, passed) }
+        // it is read out once: by the call, which is given the place itself.
+        unsafe { (table.call)(place, step, passed) }
     }
 }
 

@@ -30,8 +30,10 @@
 //! ```
 
 mod atomic;
+mod burst;
 mod compose;
 mod ending;
+mod entering;
 mod erased;
 mod error;
 mod event_loop;

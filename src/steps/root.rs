@@ -198,6 +198,8 @@ impl AsyncSteps {
         let mut tables = self.event_loop.tables();
         tables.instances[self.instance].phase = Phase::Running;
         if tables.frames[frame].status != Status::Waiting {
+            // The root has no body of its own to begin with.
+            tables.frames[frame].status = Status::Active;
             tables.schedule(flow);
         }
         Ok(())

@@ -1,31 +1,30 @@
-//! How a flow runs: step after step, until it waits, ends, gives way, or has
-//! had its burst (rule S17).
+//! What a flow's next move is, when it is no plain step: it goes on, waits, ends
+//! or gives way.
 //!
 //! No table is borrowed while code of the user runs, drops included.
 
 use std::cell::RefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use super::erased::{Body, ErasedValue, PinnedFuture};
 use super::error::StepError;
-use super::event_loop::{EventLoop, WaitHandle};
+use super::event_loop::EventLoop;
 use super::pool::NIL;
-use super::ready::{Ready, Round};
+use super::ready::Round;
 use super::state::State;
 use super::step::{Call, Step, Verdict};
-use super::sync::{Admission, Entry, OwnerId};
 use super::tables::{Hold, Kind, Pending, Phase, Status, Tables, Work};
 use super::values::Passed;
-use crate::limits::{STEP_BURST, STEP_BURST_NANOS, STEP_CLOCK_EVERY};
 
 /// What one move of a flow came to.
-enum Pace {
+pub(super) enum Pace {
     /// A step ran.
     Ran,
     /// Nothing of the user's ran; go on.
     Moved,
+    /// Steps ran, and were counted, until the stretch was over.
+    Swept,
     /// The flow gives way.
     Yielded,
     /// The flow waits or is over.
@@ -33,138 +32,15 @@ enum Pace {
 }
 
 /// The flow that runs: fixed for a burst.
-struct Running<'a> {
-    flow: u32,
-    instance: u32,
-    state: &'a State,
+pub(super) struct Running<'a> {
+    pub(super) flow: u32,
+    pub(super) instance: u32,
+    pub(super) state: &'a State,
 }
 
 impl EventLoop {
-    /// Runs a flow's burst, and returns how many steps it took.
-    pub(super) fn run_flow(&self, flow: u32, budget: usize) -> usize {
-        let mut tables = self.tables();
-        let (round, now) = (tables.round, tables.now);
-        let index = tables.flows[flow].instance;
-        let instance = &mut tables.instances[index];
-        if instance.round != round {
-            instance.round = round;
-            instance.steps = 0;
-            instance.burst_began = now;
-        }
-        if instance.steps >= STEP_BURST {
-            // Another flow of the instance had its burst: this one is first
-            // in the next round, before the one that was cut.
-            tables.enqueue(flow, Round::Next);
-            return 0;
-        }
-        instance.running = true;
-        let state = Rc::clone(&instance.state);
-        tables.current = flow;
-        let running = Running {
-            flow,
-            instance: index,
-            state: &state,
-        };
-        let mut taken = 0;
-        loop {
-            // The common case, a plain step, without giving the tables back
-            // but for its body; everything else by `advance`.
-            let pace = if let Some(frame) = next_plain(&mut tables, &running) {
-                let mut passed = None;
-                if tables.flows[flow].values.is_some() {
-                    passed = tables.flows[flow].values.take();
-                }
-                let mut step = Step::new(self, running.state, flow, frame, Call::Body);
-                let result = catch_unwind(AssertUnwindSafe(|| {
-                    Body::call(tables, frame, &mut step, &mut passed)
-                }));
-                if step.is_plainly_done(&result) {
-                    tables = self.tables();
-                    if pop(&mut tables, flow, frame) {
-                        Pace::Ran
-                    } else {
-                        drop(tables);
-                        self.end_top(flow, frame);
-                        tables = self.tables();
-                        Pace::Ran
-                    }
-                } else {
-                    let pace = self.settle(&running, frame, step.verdict(result));
-                    tables = self.tables();
-                    pace
-                }
-            } else {
-                drop(tables);
-                let pace = self.advance(&running);
-                tables = self.tables();
-                pace
-            };
-            match pace {
-                Pace::Moved => {}
-                Pace::Stopped => break,
-                Pace::Yielded => {
-                    taken += 1;
-                    tables.enqueue(flow, Round::Next);
-                    break;
-                }
-                Pace::Ran => {
-                    taken += 1;
-                    let instance = &mut tables.instances[index];
-                    instance.steps += 1;
-                    let look = instance.steps.is_multiple_of(STEP_CLOCK_EVERY)
-                        || instance.steps >= STEP_BURST
-                        || taken >= budget;
-                    if look && self.burst_is_over(&mut tables, &running, taken >= budget) {
-                        break;
-                    }
-                }
-            }
-        }
-        tables.current = NIL;
-        let place = &mut tables.instances[index];
-        if place.cancel_requested || place.handle_gone {
-            drop(tables);
-            drop(state);
-            self.leave_instance(index);
-        } else {
-            place.running = false;
-        }
-        taken
-    }
-
-    /// Puts the flow back into the queue if it must stop after this step.
-    fn burst_is_over(
-        &self,
-        tables: &mut Tables,
-        running: &Running<'_>,
-        out_of_budget: bool,
-    ) -> bool {
-        let instance = &mut tables.instances[running.instance];
-        if instance.steps.is_multiple_of(STEP_CLOCK_EVERY) {
-            let began = instance.burst_began;
-            let now = self.now();
-            tables.now = now;
-            if now.since(began) >= STEP_BURST_NANOS {
-                // Its other flows have had their time, too.
-                tables.instances[running.instance].steps = STEP_BURST;
-            }
-        }
-        if tables.instances[running.instance].steps >= STEP_BURST {
-            tables.enqueue(running.flow, Round::Cut);
-            return true;
-        }
-        if out_of_budget && tables.flows[running.flow].ready == NIL {
-            // The round goes on with it in the next turn.
-            let node = tables
-                .ready
-                .push_front(Round::This, Ready::Flow(running.flow));
-            tables.flows[running.flow].ready = node;
-        }
-        out_of_budget
-    }
-
     /// The flow's next move.
-    fn advance(&self, running: &Running<'_>) -> Pace {
+    pub(super) fn advance(&self, running: &Running<'_>) -> Pace {
         let flow = running.flow;
         let mut tables = self.tables();
         loop {
@@ -257,15 +133,15 @@ impl EventLoop {
     fn run_body(&self, mut tables: RefMut<'_, Tables>, running: &Running<'_>, top: u32) -> Pace {
         let mut passed = tables.flows[running.flow].values.take();
         let mut step = Step::new(self, running.state, running.flow, top, Call::Body);
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            Body::call(tables, top, &mut step, &mut passed)
-        }));
+        let body = RefMut::map(tables, |tables| &mut tables.frames[top].body);
+        let call = || Body::call(body, &mut step, &mut passed);
+        let result = catch_unwind(AssertUnwindSafe(call));
         let verdict = step.verdict(result);
         self.settle(running, top, verdict)
     }
 
     /// Draws the conclusion from what a body did.
-    fn settle(&self, running: &Running<'_>, top: u32, verdict: Verdict) -> Pace {
+    pub(super) fn settle(&self, running: &Running<'_>, top: u32, verdict: Verdict) -> Pace {
         match verdict {
             Verdict::Done => {
                 let mut tables = self.tables();
@@ -359,123 +235,6 @@ impl EventLoop {
             self.raise(running.flow, error, false);
         }
         Pace::Ran
-    }
-
-    /// Asks the synchronizer of a frame to let it in.
-    fn enter(&self, running: &Running<'_>, top: u32) -> Pace {
-        let Some((object, entry)) = self.ask(running.flow, top) else {
-            return Pace::Moved;
-        };
-        let answer = catch_unwind(AssertUnwindSafe(|| object.enter(self, entry)))
-            .unwrap_or_else(|panic| Err(StepError::panicked(&*panic)));
-        if let Err(error) = self.answer(top, answer) {
-            self.raise(running.flow, error, false);
-        }
-        Pace::Moved
-    }
-
-    /// Notes that a frame asks its synchronizer, and returns both.
-    pub(super) fn ask(&self, flow: u32, frame: u32) -> Option<(super::sync::SyncRef, Entry)> {
-        let mut tables = self.tables();
-        let id = tables.mint();
-        let root = tables.instances[tables.flows[flow].instance].flow;
-        let owner = |flow: u32| OwnerId {
-            flow,
-            id: tables.flows[flow].id,
-        };
-        let entry = Entry {
-            handle: WaitHandle {
-                event_loop: self.core().id,
-                frame,
-                id,
-            },
-            owner: owner(flow),
-            root: owner(root),
-        };
-        tables.frames[frame].status = Status::Waiting;
-        let extra = tables.extra_of(frame);
-        extra.wait_id = id;
-        let sync = extra.sync.as_mut()?;
-        sync.hold = Hold::Waiting;
-        sync.entry = Some(entry);
-        Some((sync.object.clone(), entry))
-    }
-
-    /// Notes what a synchronizer answered.
-    pub(super) fn answer(
-        &self,
-        frame: u32,
-        answer: Result<Admission, StepError>,
-    ) -> Result<(), StepError> {
-        let mut tables = self.tables();
-        let (hold, status) = match answer {
-            Ok(Admission::Queued) => return Ok(()),
-            Ok(Admission::Entered) => (Hold::Inside, Status::Fresh),
-            Err(_) => (Hold::Outside, Status::Active),
-        };
-        tables.frames[frame].status = status;
-        let extra = tables.extra_of(frame);
-        extra.wait_id = 0;
-        if let Some(sync) = &mut extra.sync {
-            sync.hold = hold;
-        }
-        answer.map(|_| ())
-    }
-
-    /// Lets a queued step in; for synchronizers. Nothing happens if its step
-    /// is over: it has left, or leaves.
-    pub fn admit(&self, entry: Entry) {
-        self.resolve(entry, Ok(Admission::Entered));
-    }
-
-    /// Fails a queued step; for synchronizers. The entry does not leave any more.
-    pub fn reject(&self, entry: Entry, error: StepError) {
-        self.resolve(entry, Err(error));
-    }
-
-    fn resolve(&self, entry: Entry, answer: Result<Admission, StepError>) {
-        let frame = entry.handle.frame;
-        {
-            let tables = self.tables();
-            let waits = entry.handle.event_loop == self.core().id
-                && frame < tables.frames.len()
-                && tables
-                    .extra(frame)
-                    .is_some_and(|extra| extra.wait_id == entry.handle.id && extra.sync.is_some());
-            if !waits {
-                return;
-            }
-        }
-        let answered = self.answer(frame, answer);
-        let mut tables = self.tables();
-        let flow = tables.frames[frame].flow;
-        if let Err(error) = answered {
-            tables.flows[flow].pending = Some(Pending {
-                error,
-                noted: false,
-            });
-        }
-        tables.schedule(flow);
-    }
-
-    /// The flows that wait for this one to end, from its parent outwards; for
-    /// synchronizers.
-    pub fn ancestors(&self, owner: OwnerId) -> impl Iterator<Item = OwnerId> + '_ {
-        let parent = move |of: OwnerId| {
-            let tables = self.tables();
-            let known = of.flow < tables.flows.len() && tables.flows[of.flow].id == of.id;
-            let frame = if known {
-                tables.flows[of.flow].parent_frame
-            } else {
-                NIL
-            };
-            (frame != NIL).then(|| {
-                let flow = tables.frames[frame].flow;
-                let id = tables.flows[flow].id;
-                OwnerId { flow, id }
-            })
-        };
-        std::iter::successors(parent(owner), move |&owner| parent(owner))
     }
 
     /// Polls a future; called with its frame `Active` and its work taken out.
@@ -623,42 +382,9 @@ impl EventLoop {
     }
 }
 
-/// The innermost frame's next sub-step, begun, if it is a plain step and
-/// nothing else is to be done first.
-#[inline]
-fn next_plain(tables: &mut Tables, running: &Running<'_>) -> Option<u32> {
-    if tables.instances[running.instance].cancel_requested {
-        return None;
-    }
-    let flow = &mut tables.flows[running.flow];
-    let top = flow.top;
-    if top == NIL || flow.pending.is_some() {
-        return None;
-    }
-    let parent = &mut tables.frames[top];
-    let child = parent.first;
-    if parent.status != Status::Active || child == NIL {
-        return None;
-    }
-    let frame = &mut tables.frames[child];
-    if frame.extra != NIL || frame.body.is_empty() {
-        return None;
-    }
-    let next = frame.next;
-    frame.flow = running.flow;
-    frame.status = Status::Active;
-    let parent = &mut tables.frames[top];
-    parent.first = next;
-    if next == NIL {
-        parent.last = NIL;
-    }
-    flow.top = child;
-    Some(child)
-}
-
 /// Ends a frame that has nothing to drop; false when it has.
 #[inline]
-fn pop(tables: &mut Tables, flow: u32, top: u32) -> bool {
+pub(super) fn pop(tables: &mut Tables, flow: u32, top: u32) -> bool {
     let frame = &tables.frames[top];
     if frame.extra != NIL || frame.on_error.is_some() {
         return false;

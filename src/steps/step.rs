@@ -54,6 +54,9 @@ pub struct Step<'a> {
     completion: Option<Completion>,
     has_sub_steps: bool,
     waits: bool,
+    /// The step was used for more than its state: something of the other
+    /// fields, or of its frame's extra, is not as it was made.
+    touched: bool,
     violation: Option<StepError>,
 }
 
@@ -98,6 +101,7 @@ impl<'a> Step<'a> {
             completion: None,
             has_sub_steps: false,
             waits: false,
+            touched: false,
             violation: None,
         }
     }
@@ -263,6 +267,7 @@ impl<'a> Step<'a> {
         if self.call == Call::Cancel {
             return Err(self.violated("alloc: the step is being cancelled"));
         }
+        self.touched = true;
         let value = ErasedValue::new(value);
         let made = {
             let mut tables = self.event_loop.tables();
@@ -445,6 +450,7 @@ impl<'a> Step<'a> {
             NIL
         } else {
             self.has_sub_steps = true;
+            self.touched = true;
             self.frame
         };
         Level::new(self.event_loop, frame, &mut self.violation)
@@ -473,6 +479,7 @@ impl<'a> Step<'a> {
             self.event_loop.tables().forget_wait(self.frame);
         }
         self.completion = Some(completion);
+        self.touched = true;
         Ok(())
     }
 
@@ -486,6 +493,7 @@ impl<'a> Step<'a> {
             let error = StepError::internal(format!("{what}: the step is completed already"));
             return Err(self.violate(error));
         }
+        self.touched = true; // What it allows changes the frame.
         Ok(())
     }
 
@@ -497,6 +505,7 @@ impl<'a> Step<'a> {
     #[cold]
     fn violate(&mut self, error: StepError) -> StepError {
         self.violation.get_or_insert_with(|| error.clone());
+        self.touched = true;
         error
     }
 
@@ -504,14 +513,35 @@ impl<'a> Step<'a> {
         matches!(self.completion, Some(Completion::Success))
     }
 
-    /// Whether a body that returned this is simply done: the common case.
+    /// Makes this the step of another frame, after one that was simply done.
     #[inline]
-    pub(super) fn is_plainly_done(&self, result: &Result<StepResult, Box<dyn Any + Send>>) -> bool {
-        matches!(result, Ok(Ok(())))
-            && !self.has_sub_steps
-            && !self.waits
-            && self.violation.is_none()
-            && matches!(self.completion, None | Some(Completion::Success))
+    pub(super) fn take_up(&mut self, frame: u32) {
+        self.frame = frame;
+        if self.touched {
+            self.completion = None;
+            self.touched = false;
+        }
+    }
+
+    #[inline]
+    pub(super) const fn frame(&self) -> u32 {
+        self.frame
+    }
+
+    /// Whether a body that returned `Ok` is simply done: the common case.
+    #[inline]
+    pub(super) const fn is_plainly_done(&self) -> bool {
+        !self.touched
+            || (!self.has_sub_steps
+                && !self.waits
+                && self.violation.is_none()
+                && matches!(self.completion, None | Some(Completion::Success)))
+    }
+
+    /// Whether the step's frame may have got something to drop.
+    #[inline]
+    pub(super) const fn is_touched(&self) -> bool {
+        self.touched
     }
 
     /// What the call came to.

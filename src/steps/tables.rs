@@ -284,7 +284,7 @@ impl Tables {
 
     /// A frame at the end of `parent`'s sub-steps.
     #[inline]
-    pub(super) fn append_frame(&mut self, parent: u32) -> Option<u32> {
+    pub(super) fn append_frame(&mut self, parent: u32) -> Option<(u32, &mut Frame)> {
         let index = self.frames.take()?;
         let above = &mut self.frames[parent];
         let flow = above.flow;
@@ -294,8 +294,9 @@ impl Tables {
         } else {
             self.frames[last].next = index;
         }
-        self.frames[index].reset(flow, parent);
-        Some(index)
+        let frame = &mut self.frames[index];
+        frame.reset(flow, parent);
+        Some((index, frame))
     }
 
     /// Takes the first sub-step that has not begun.
