@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use pitlane::steps::{
     AccountLane, Admission, AsyncSteps, Compose, Entry, EventLoop, LoopLimits, Model, Mutex, Step,
-    StepError, StepResult, StepSync, codes,
+    StepError, StepResult, StepSync, WaitHandle, codes,
 };
 use pitlane::types::AccountId;
 
@@ -194,6 +194,37 @@ fn s07_the_root_state_is_typed_and_outlives_the_flow() {
 
 /// A subtree that was completed in time, but whose flow has not run on, when
 /// the limit passes in the same turn.
+/// A step with a time limit that waits, and its handle.
+fn limited_wait(lab: &Lab) -> (AsyncSteps, WaitHandle) {
+    let mut root = lab.root();
+    let place = Rc::new(Cell::new(None));
+    let handle = place.clone();
+    root.add(move |step, ()| {
+        step.set_timeout(ms(10))?;
+        handle.set(Some(step.wait_external()?));
+        Ok(())
+    });
+    lab.run(&mut root);
+    assert_eq!(lab.event_loop.usage().timers, 1);
+    (root, place.get().expect("it waits"))
+}
+
+#[test]
+fn s08_a_completion_from_outside_disarms_the_limit_at_once() {
+    let lab = Lab::new();
+    let (_root, handle) = limited_wait(&lab);
+    lab.event_loop.complete(handle, ()).expect("it waits");
+    assert_eq!(lab.event_loop.usage().timers, 0, "not at the next turn");
+}
+
+#[test]
+fn s08_an_error_from_outside_disarms_the_limit_at_once() {
+    let lab = Lab::new();
+    let (_root, handle) = limited_wait(&lab);
+    lab.event_loop.fail(handle, "Bad".into()).expect("it waits");
+    assert_eq!(lab.event_loop.usage().timers, 0, "not at the next turn");
+}
+
 #[test]
 fn s08_a_completion_before_the_limit_disarms_it() {
     let lab = Lab::new();
