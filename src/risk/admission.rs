@@ -172,11 +172,8 @@ impl RiskEngine {
         let number = self.accounts.find(account.0).ok_or_else(unknown_account)?;
         let profile = self.profile_of(number);
         let mut passes = true;
-        if let Some(rate) = self.rules.broker_cancels {
-            passes &= self
-                .shared
-                .broker_cancels()
-                .is_some_and(|window| window.hit(now, rate.count, rate.window_ns));
+        if let Some(seat) = &mut self.seats.broker_cancels {
+            passes &= seat.hit(now);
         }
         if let Some(rate) = self.rules.profile_at(profile).cancels {
             let meter = self.meters.cancels(number);
@@ -189,11 +186,8 @@ impl RiskEngine {
     pub(super) fn allow_replace(&mut self, number: u32, now: Nanos) -> Result<(), Rejects> {
         let profile = self.profile_of(number);
         let mut passes = true;
-        if let Some(rate) = self.rules.broker_replaces {
-            passes &= self
-                .shared
-                .broker_replaces()
-                .is_some_and(|window| window.hit(now, rate.count, rate.window_ns));
+        if let Some(seat) = &mut self.seats.broker_replaces {
+            passes &= seat.hit(now);
         }
         if let Some(rate) = self.rules.profile_at(profile).replaces {
             let meter = self.meters.replaces(number);
@@ -287,13 +281,13 @@ impl RiskEngine {
         let axes = rate_limit::Axes {
             rules: &self.rules,
             profile: self.rules.profile_at(scene.profile),
-            shared: &self.shared,
             now: scene.now,
         };
         axes.order(
             self.accounts.get_mut(scene.account),
             scene.account,
-            instrument.map(|instrument| instrument.settlement),
+            instrument,
+            &mut self.seats,
             &mut self.meters,
             &mut self.pool,
         )
@@ -326,13 +320,13 @@ impl RiskEngine {
         let axes = rate_limit::Axes {
             rules: &self.rules,
             profile: self.rules.profile_at(scene.profile),
-            shared: &self.shared,
             now: scene.now,
         };
         let passes = axes.peek_order(
             self.accounts.get(scene.account),
             scene.account,
-            instrument.map(|instrument| instrument.settlement),
+            instrument,
+            &self.seats,
             &self.meters,
             &self.pool,
         );

@@ -24,6 +24,7 @@ use super::position::PositionTable;
 use super::profile::Rules;
 use super::quarantine::QuarantinedLeg;
 use super::recent_fills::RecentFills;
+use super::seats::Seats;
 use super::shared::SharedLimits;
 use super::shared_sum::Part;
 use super::table::Table;
@@ -39,6 +40,8 @@ pub struct RiskEngine {
     /// Of `rules`; an account whose own differs looks its settings up again.
     pub(super) version: u32,
     pub(super) shared: Arc<SharedLimits>,
+    /// Where it counts in what is shared.
+    pub(super) seats: Seats,
     pub(super) accounts: Table<Account>,
     pub(super) meters: MeterTable,
     pub(super) pool: WindowPool,
@@ -123,6 +126,8 @@ impl RiskEngine {
             let group = entry.group.map_or(0, GroupId::get);
             accounts.insert(Account::new(entry.id.0, group, true));
         }
+        let mut seats = Seats::default();
+        seats.follow(&shared, &rules)?;
         let slots = rules.instruments.settlements().len();
         let market = Market::new(rules.instruments.len(), config.quote_ttl_ms);
         Ok(Self {
@@ -130,6 +135,7 @@ impl RiskEngine {
             rules,
             version: 1,
             shared,
+            seats,
             accounts,
             meters: MeterTable::new(),
             pool: WindowPool::new(),

@@ -46,6 +46,7 @@ impl RiskEngine {
             ));
         }
         self.shared.prepare(&rules)?;
+        self.seats.follow(&self.shared, &rules)?;
         let counted = self.rules.counts_positions();
         let credited = self.rules.any_credit;
         self.rules = rules;

@@ -35,6 +35,8 @@ mod replace;
 mod report;
 mod retire;
 mod rule;
+mod seat;
+mod seats;
 mod settings;
 mod shared;
 mod shared_sum;
@@ -63,6 +65,7 @@ pub use quarantine::QuarantinedLeg;
 pub use rejects::{PolicyId, Reject, Rejects};
 pub use report::{Alarms, ExecutionReport, ReportOutcome};
 pub use retire::RetireError;
+pub use seat::Seat;
 pub use settings::{
     CollarRule, CreditRule, CreditScope, CreditSettings, DuplicateSettings, FundsMode, FundsRule,
     FundsSettings, OpenOrdersRule, PnlRule, PnlScope, PnlSettings, PositionRule, Pricing, RateRule,

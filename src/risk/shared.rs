@@ -4,7 +4,7 @@
 //! Given to every [`RiskEngine`](super::RiskEngine) when it is built. Orders
 //! touch it by atomics only; no lock, no allocation.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 
@@ -20,9 +20,9 @@ use crate::types::{AssetId, RejectCode};
 
 /// See the module.
 pub struct SharedLimits {
-    broker_orders: OnceLock<SharedWindow>,
-    broker_cancels: OnceLock<SharedWindow>,
-    broker_replaces: OnceLock<SharedWindow>,
+    broker_orders: OnceLock<Arc<SharedWindow>>,
+    broker_cancels: OnceLock<Arc<SharedWindow>>,
+    broker_replaces: OnceLock<Arc<SharedWindow>>,
     /// Every asset that an instrument settles in, in the order of first use.
     assets: Vec<(AssetId, SharedAsset)>,
     /// The cause's number while everything is blocked, else zero.
@@ -32,7 +32,7 @@ pub struct SharedLimits {
 /// What is shared of one settlement asset.
 #[derive(Default)]
 pub(super) struct SharedAsset {
-    pub(super) orders: OnceLock<SharedWindow>,
+    pub(super) orders: OnceLock<Arc<SharedWindow>>,
     /// Gross credit of the firm, rounded up.
     pub(super) credit: SharedSum,
     /// The broker's realized P&L, rounded down, and rounded up.
@@ -96,20 +96,21 @@ impl SharedLimits {
         self.assets.get(slot).map(|(_, shared)| shared)
     }
 
-    pub(super) fn broker_orders(&self) -> Option<&SharedWindow> {
+    pub(super) fn broker_orders(&self) -> Option<&Arc<SharedWindow>> {
         self.broker_orders.get()
     }
 
-    pub(super) fn broker_cancels(&self) -> Option<&SharedWindow> {
+    pub(super) fn broker_cancels(&self) -> Option<&Arc<SharedWindow>> {
         self.broker_cancels.get()
     }
 
-    pub(super) fn broker_replaces(&self) -> Option<&SharedWindow> {
+    pub(super) fn broker_replaces(&self) -> Option<&Arc<SharedWindow>> {
         self.broker_replaces.get()
     }
 
-    pub(super) fn asset_orders(&self, asset: AssetId) -> Option<&SharedWindow> {
-        self.asset(asset)?.orders.get()
+    /// By the slot of the settlement asset.
+    pub(super) fn asset_orders(&self, slot: usize) -> Option<&Arc<SharedWindow>> {
+        self.slot(slot)?.orders.get()
     }
 
     /// Why everything is blocked, if it is.
@@ -148,9 +149,10 @@ impl SharedLimits {
     }
 }
 
-fn prepare(window: &OnceLock<SharedWindow>, rate: Option<Rate>) -> Result<(), ConfigError> {
+fn prepare(window: &OnceLock<Arc<SharedWindow>>, rate: Option<Rate>) -> Result<(), ConfigError> {
     let Some(rate) = rate else { return Ok(()) };
-    let made = window.get_or_init(|| SharedWindow::new(rate.count.max(SHARED_RATE_SLOTS_MIN)));
+    let made =
+        window.get_or_init(|| Arc::new(SharedWindow::new(rate.count.max(SHARED_RATE_SLOTS_MIN))));
     if made.capacity() < rate.count as usize {
         return Err(ConfigError::value(
             "rate_limit",

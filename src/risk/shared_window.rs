@@ -1,186 +1,205 @@
-//! An exact sliding window that every shard counts in (rule K14): lock-free,
-//! and never more than the limit passes, whatever the threads do.
+//! A sliding window that every shard counts in (rule K14): lock-free, never
+//! more than the limit passes, and cheap while the limit is far.
 //!
-//! A log of the last attempts, in one order. An attempt claims the next place
-//! by a compare-and-swap of the place itself, then moves the head on; whoever
-//! finds the head behind moves it, so that a stalled thread delays nobody.
+//! Every shard has a lane of its own: a log of its attempts' times, which it
+//! alone appends to and every shard may read. What binds them is the number of
+//! slots taken. A shard takes slots before it uses them, many at a time while
+//! the limit is far, and what it has left is room in its lane's word, where it
+//! uses them, and where another shard may take them from it once no slot is
+//! free elsewhere. So a slot is never out of sight: it is free, room that
+//! anyone can take, or used.
 //!
-//! A place holds `time << 1 | lap bit`. The lap bit tells whether the place
-//! was claimed in the head's lap; zero is a place never used, so times count
-//! from 1. Times never fall
-//! from one place to the next, for each is at least its predecessor's; so the
-//! place `limit` before an attempt's own is the latest time of every attempt
-//! that far back, and an attempt passes only if that is a whole window ago.
+//! Slots in use at a time are those taken, less the attempts that were a whole
+//! window ago by then; each judge counts those itself, in every lane. No time
+//! is kept with the slots, so that clocks which disagree cost a false refusal
+//! at worst: of a window's passed attempts, the one that was judged last found
+//! all of them among the slots taken, and none of them a window old.
+
+use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 
-use super::sync::{AtomicU64, Ordering};
+use super::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::limits::SHARDS_MAX;
 use crate::time::Nanos;
 
-/// See the module.
+/// Of a lane's word: the bits that hold the room; those above count attempts.
+const ROOM_BITS: u32 = 12;
+/// One attempt in a lane's word.
+pub(super) const ONE_ATTEMPT: u64 = 1 << ROOM_BITS;
+
+/// See the module; a shard counts in it from its [seat](super::Seat).
 pub struct SharedWindow {
-    /// Attempts that were logged so far.
-    head: CachePadded<AtomicU64>,
-    /// A power of two of them.
-    places: Box<[AtomicU64]>,
+    /// Slots taken so far: used, or some lane's room.
+    pub(super) taken: CachePadded<AtomicU64>,
+    /// Lanes that were ever opened; the first ones.
+    opened: AtomicU32,
+    lanes: Box<[OnceLock<Arc<Lane>>]>,
+    slots: usize,
 }
 
 impl SharedWindow {
     /// Room for limits of up to `slots`, rounded up to a power of two.
     #[must_use]
     pub fn new(slots: u32) -> Self {
-        let slots = slots.max(1).next_power_of_two();
         Self {
-            head: CachePadded::new(AtomicU64::new(0)),
-            places: (0..slots).map(|_| AtomicU64::new(0)).collect(),
+            taken: CachePadded::new(AtomicU64::new(0)),
+            opened: AtomicU32::new(0),
+            lanes: (0..SHARDS_MAX).map(|_| OnceLock::new()).collect(),
+            slots: slots.max(1).next_power_of_two() as usize,
         }
     }
 
-    /// The largest limit that the log can judge.
+    /// The largest limit that can be judged.
     #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.places.len()
+    pub const fn capacity(&self) -> usize {
+        self.slots
     }
 
+    /// A lane that nobody holds, with what it has seen.
+    pub(super) fn hold_lane(&self) -> Option<Arc<Lane>> {
+        for (number, place) in (1u32..).zip(&self.lanes) {
+            let lane = place.get_or_init(|| Arc::new(Lane::new(self.slots)));
+            // A lane opened a moment later than it is looked for is one whose
+            // attempts count as in use.
+            self.opened.fetch_max(number, Ordering::AcqRel);
+            if lane.held.swap(1, Ordering::AcqRel) == 0 {
+                return Some(Arc::clone(lane));
+            }
+        }
+        None
+    }
+
+    /// How many lanes were ever opened.
+    pub(super) fn lanes_opened(&self) -> u64 {
+        u64::from(self.opened.load(Ordering::Relaxed)).max(1)
+    }
+
+    pub(super) fn lane(&self, number: usize) -> Option<&Lane> {
+        self.lanes.get(number)?.get().map(AsRef::as_ref)
+    }
+
+    /// Every lane that may have attempts or room.
+    #[inline]
+    pub(super) fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        let opened = self.opened.load(Ordering::Acquire) as usize;
+        self.lanes
+            .iter()
+            .take(opened)
+            .filter_map(|lane| lane.get().map(AsRef::as_ref))
+    }
+}
+
+/// One shard's attempts, and the slots that it has left.
+pub(super) struct Lane {
+    /// Attempts logged so far, above the room. Only the holder changes it
+    /// while there is no room; with room, others may lower that.
+    pub(super) word: CachePadded<AtomicU64>,
+    /// Times that never fall; a power of two of them.
+    places: Box<[AtomicU64]>,
+    held: AtomicU32,
+}
+
+impl Lane {
+    fn new(slots: usize) -> Self {
+        Self {
+            word: CachePadded::new(AtomicU64::new(0)),
+            places: (0..slots).map(|_| AtomicU64::new(0)).collect(),
+            held: AtomicU32::new(0),
+        }
+    }
+
+    #[inline]
     #[allow(clippy::cast_possible_truncation)] // Masked to the log's length.
     fn place(&self, attempt: u64) -> &AtomicU64 {
         &self.places[attempt as usize & (self.places.len() - 1)]
     }
 
-    fn lap_bit(&self, attempt: u64) -> u64 {
-        // The first lap's bit is set, so that zero is not claimed.
-        1 ^ ((attempt >> self.places.len().trailing_zeros()) & 1)
-    }
-
-    /// Logs an attempt at `now`; whether it is one of at most `limit` in the
-    /// `window_ns` that end with it. A limit beyond the capacity passes
-    /// nothing, as cannot be judged; configuration refuses it before.
+    /// Writes the holder's next attempt, which is seen once the word counts it.
     #[inline]
-    pub fn hit(&self, now: Nanos, limit: u32, window_ns: u64) -> bool {
-        loop {
-            // Acquire pairs with the release below: the places before the head
-            // are seen as they were claimed.
-            let attempt = self.head.load(Ordering::Acquire);
-            let place = self.place(attempt);
-            let found = place.load(Ordering::Acquire);
-            let bit = self.lap_bit(attempt);
-            if found != 0 && found & 1 == bit {
-                // Claimed, and the head not yet moved: help.
-                let _ = self.head.compare_exchange(
-                    attempt,
-                    attempt + 1,
-                    Ordering::AcqRel,
-                    Ordering::Relaxed,
-                );
-                continue;
-            }
-            // A head read a whole lap ago would make the claim of that lap look
-            // like the one before it. Whoever claimed a place had read the head
-            // there, so an unchanged head shows that `found` is of this lap.
-            if self.head.load(Ordering::Acquire) != attempt {
-                continue;
-            }
-            let passes = self.admits(attempt, now, limit, window_ns);
-            let before = match attempt.checked_sub(1) {
-                Some(previous) => self.place(previous).load(Ordering::Acquire) >> 1,
-                None => 0,
-            };
-            // The head having moved shows as a failed exchange: a claimed place
-            // has the other lap bit, and its next lap's time is later.
-            let claim = stamp(now).max(before) << 1 | bit;
-            if place
-                .compare_exchange(found, claim, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
-            {
-                let _ = self.head.compare_exchange(
-                    attempt,
-                    attempt + 1,
-                    Ordering::AcqRel,
-                    Ordering::Relaxed,
-                );
-                return passes;
-            }
-        }
+    pub(super) fn write(&self, word: u64, now: Nanos) {
+        self.place(attempts(word)).store(now.0, Ordering::Relaxed);
     }
 
-    /// What [`hit`](Self::hit) would answer, without logging.
-    #[must_use]
-    pub fn peek(&self, now: Nanos, limit: u32, window_ns: u64) -> bool {
-        loop {
-            let attempt = self.head.load(Ordering::Acquire);
-            let found = self.place(attempt).load(Ordering::Acquire);
-            if found != 0 && found & 1 == self.lap_bit(attempt) {
-                let _ = self.head.compare_exchange(
-                    attempt,
-                    attempt + 1,
-                    Ordering::AcqRel,
-                    Ordering::Relaxed,
-                );
-                continue;
-            }
-            let passes = self.admits(attempt, now, limit, window_ns);
-            if self.head.load(Ordering::Acquire) == attempt {
-                return passes;
-            }
-        }
+    /// The latest time in the log.
+    pub(super) fn latest(&self) -> Nanos {
+        let attempts = attempts(self.word.load(Ordering::Acquire));
+        let last = attempts.checked_sub(1);
+        Nanos(last.map_or(0, |last| self.place(last).load(Ordering::Relaxed)))
     }
 
-    fn admits(&self, attempt: u64, now: Nanos, limit: u32, window_ns: u64) -> bool {
-        if limit == 0 || limit as usize > self.places.len() {
-            return false;
-        }
-        match attempt.checked_sub(u64::from(limit)) {
-            None => true,
-            Some(oldest) => {
-                let time = self.place(oldest).load(Ordering::Acquire) >> 1;
-                stamp(now) >= time.saturating_add(window_ns)
+    /// The word; slots of its room are in `taken` as seen from now on.
+    pub(super) fn see(&self) -> u64 {
+        self.word.load(Ordering::Acquire)
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        room(self.word.load(Ordering::Relaxed)) > 0
+    }
+
+    /// Takes one slot of the room that was seen; the word where that is past.
+    pub(super) fn take_one(&self, seen: u64) -> Result<u64, u64> {
+        // A word never comes back: room is added with an attempt only.
+        self.word
+            .compare_exchange(seen, seen - 1, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    /// Ends the hold; what room is left is given back to `taken`.
+    pub(super) fn let_go(&self, taken: &AtomicU64) {
+        self.give_room_back(taken);
+        self.held.store(0, Ordering::Release);
+    }
+
+    pub(super) fn give_room_back(&self, taken: &AtomicU64) {
+        let left = self.word.fetch_and(!(ONE_ATTEMPT - 1), Ordering::AcqRel);
+        taken.fetch_sub(room(left), Ordering::AcqRel);
+    }
+
+    /// How many attempts were a whole window ago at `now`, where `known` of
+    /// them are known to be. An attempt that the log has overwritten counts as
+    /// one: the log that follows it is as long as any limit.
+    pub(super) fn expired(&self, known: u64, now: Nanos, window_ns: u64) -> u64 {
+        // Acquire: the times of the attempts that the word counts are seen. A
+        // time that is overwritten meanwhile reads as a later one, which makes
+        // fewer attempts expired.
+        let end = attempts(self.word.load(Ordering::Acquire));
+        let is_old = |attempt| {
+            let time = self.place(attempt).load(Ordering::Relaxed);
+            now.0.checked_sub(time).is_some_and(|age| age >= window_ns)
+        };
+        let kept = self.places.len() as u64;
+        let mut low = known.max(end.saturating_sub(kept));
+        // Everything below `low` is old: doubling steps, then halving ones.
+        let mut step = 1;
+        while low < end {
+            let probe = (low + step - 1).min(end - 1);
+            if !is_old(probe) {
+                let mut high = probe;
+                while low < high {
+                    let middle = low.midpoint(high);
+                    if is_old(middle) {
+                        low = middle + 1;
+                    } else {
+                        high = middle;
+                    }
+                }
+                return low;
             }
+            low = probe + 1;
+            step *= 2;
         }
+        low
     }
 }
 
-/// Counts from 1, and leaves the bit that the lap takes.
-const fn stamp(now: Nanos) -> u64 {
-    let time = now.0.saturating_add(1);
-    if time > u64::MAX >> 1 {
-        u64::MAX >> 1
-    } else {
-        time
-    }
+/// Attempts that a lane's word counts.
+#[inline]
+pub(super) const fn attempts(word: u64) -> u64 {
+    word >> ROOM_BITS
 }
 
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// The oracle keeps every attempt and counts; the log wraps many times.
-        #[test]
-        fn k14_shared_window_is_exact(
-            steps in prop::collection::vec(0u64..40, 1..300),
-            limit in 0u32..9,
-            window_ns in 1u64..200,
-        ) {
-            let window = SharedWindow::new(limit);
-            let mut oracle = Vec::new();
-            let mut now = 0;
-            for delta in steps {
-                now += delta;
-                oracle.push(now);
-                let recent = oracle.iter().filter(|at| now - **at < window_ns).count();
-                let expected = recent <= limit as usize;
-                prop_assert_eq!(window.peek(Nanos(now), limit, window_ns), expected);
-                prop_assert_eq!(window.hit(Nanos(now), limit, window_ns), expected);
-            }
-        }
-    }
-
-    #[test]
-    fn k14_time_zero_claims_a_place_in_every_lap() {
-        let window = SharedWindow::new(1);
-        let passed = (0..10).filter(|_| window.hit(Nanos(0), 1, 5)).count();
-        assert_eq!(passed, 1);
-        assert!(window.hit(Nanos(5), 1, 5));
-    }
+/// Slots that a lane's word has left.
+#[inline]
+pub(super) const fn room(word: u64) -> u64 {
+    word & (ONE_ATTEMPT - 1)
 }

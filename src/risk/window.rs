@@ -110,19 +110,33 @@ impl WindowPool {
     /// Forgets what is older than the window, so that an idle one is empty.
     #[inline]
     pub(crate) fn expire(&mut self, window: &mut Window, now: Nanos, window_ns: u64) {
-        while window.len > 0 {
-            let oldest = self.chunks[window.first as usize].stamps[usize::from(window.start)];
-            if !expired(oldest, now, window_ns) {
-                break;
-            }
+        if window.len == 0 || !expired(self.oldest(window), now, window_ns) {
+            return;
+        }
+        // Stamps do not fall: with the newest one all of them are past.
+        let last = &self.chunks[window.last as usize];
+        if expired(last.stamps[usize::from(window.end) - 1], now, window_ns) {
+            self.clear(window);
+            return;
+        }
+        self.pop(window);
+        while expired(self.oldest(window), now, window_ns) {
             self.pop(window);
         }
     }
 
-    /// Gives all of a window's memory back.
+    #[inline]
+    fn oldest(&self, window: &Window) -> u64 {
+        self.chunks[window.first as usize].stamps[usize::from(window.start)]
+    }
+
+    /// Gives all of a window's memory back, whose chunks are linked already.
+    #[inline]
     pub(crate) fn clear(&mut self, window: &mut Window) {
-        while window.len > 0 {
-            self.pop(window);
+        if window.len > 0 {
+            self.chunks[window.last as usize].next = self.free;
+            self.free = window.first;
+            *window = Window::EMPTY;
         }
     }
 

@@ -2,12 +2,13 @@
 //! judges, so that a flood cannot hide from one limit behind another.
 
 use crate::risk::account::Account;
+use crate::risk::instruments::Instrument;
 use crate::risk::meter::MeterTable;
 use crate::risk::profile::{Profile, Rules, of_asset};
-use crate::risk::shared::SharedLimits;
-use crate::risk::window::{Rate, WindowPool};
+use crate::risk::seat::Seat;
+use crate::risk::seats::Seats;
+use crate::risk::window::WindowPool;
 use crate::time::Nanos;
-use crate::types::AssetId;
 
 /// The most that the policy says: one reject, of the widest axis broken.
 pub(crate) const REJECTS: usize = 1;
@@ -16,7 +17,6 @@ pub(crate) const REJECTS: usize = 1;
 pub(crate) struct Axes<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) profile: &'a Profile,
-    pub(crate) shared: &'a SharedLimits,
     pub(crate) now: Nanos,
 }
 
@@ -27,25 +27,19 @@ impl Axes<'_> {
         &self,
         account: &mut Account,
         number: u32,
-        settlement: Option<AssetId>,
+        instrument: Option<&Instrument>,
+        seats: &mut Seats,
         meters: &mut MeterTable,
         pool: &mut WindowPool,
     ) -> bool {
         let mut passes = true;
-        if let Some(rate) = self.rules.broker_orders {
-            passes &= self
-                .shared
-                .broker_orders()
-                .is_some_and(|window| window.hit(self.now, rate.count, rate.window_ns));
+        if let Some(seat) = &mut seats.broker_orders {
+            passes &= seat.hit(self.now);
         }
-        if let Some(asset) = settlement {
-            if !self.rules.asset_orders.is_empty()
-                && let Some(rate) = of_asset(&self.rules.asset_orders, asset)
-            {
-                passes &= self
-                    .shared
-                    .asset_orders(asset)
-                    .is_some_and(|window| window.hit(self.now, rate.count, rate.window_ns));
+        if let Some(instrument) = instrument {
+            let asset = instrument.settlement;
+            if let Some(seat) = seats.asset(instrument.settlement_slot) {
+                passes &= seat.hit(self.now);
             }
             if self.rules.any_account_asset_rate
                 && let Some(rate) = of_asset(&self.profile.asset_orders, asset)
@@ -65,24 +59,22 @@ impl Axes<'_> {
         &self,
         account: &Account,
         number: u32,
-        settlement: Option<AssetId>,
+        instrument: Option<&Instrument>,
+        seats: &Seats,
         meters: &MeterTable,
         pool: &WindowPool,
     ) -> bool {
-        let shared = |window: Option<&crate::risk::shared_window::SharedWindow>, rate: Rate| {
-            window.is_some_and(|window| window.peek(self.now, rate.count, rate.window_ns))
-        };
-        let broker = self
-            .rules
-            .broker_orders
-            .is_none_or(|rate| shared(self.shared.broker_orders(), rate));
+        let shared = |seat: &Option<Seat>| seat.as_ref().is_none_or(|seat| seat.peek(self.now));
         let own = self
             .profile
             .orders
             .is_none_or(|rate| pool.peek(&account.orders, self.now, rate));
-        let by_asset = settlement.is_none_or(|asset| {
-            let wide = of_asset(&self.rules.asset_orders, asset)
-                .is_none_or(|rate| shared(self.shared.asset_orders(asset), rate));
+        let by_asset = instrument.is_none_or(|instrument| {
+            let asset = instrument.settlement;
+            let wide = seats
+                .asset_orders
+                .get(instrument.settlement_slot)
+                .is_none_or(shared);
             let narrow =
                 of_asset(&self.profile.asset_orders, asset).is_none_or(|rate| {
                     match meters.find(number, asset) {
@@ -92,6 +84,6 @@ impl Axes<'_> {
                 });
             wide && narrow
         });
-        broker && own && by_asset
+        shared(&seats.broker_orders) && own && by_asset
     }
 }
