@@ -1,5 +1,7 @@
 //! Typed calls and wrappers: what crosses threads, and where it is finalized.
 
+#[path = "support/planted.rs"]
+mod planted;
 #[path = "support/toy_engine.rs"]
 mod toy_engine;
 
@@ -23,7 +25,7 @@ fn order(amount: u64) -> ToyOrder {
 }
 
 fn start(world: &ToyWorld) -> (AsyncEngine<Desk<Toy>>, Submitter<Desk<Toy>>) {
-    std::panic::set_hook(Box::new(|_| {}));
+    planted::quiet();
     let engine = EngineBuilder::new().build(world.factory()).expect("engine");
     let submitter = engine.submitter().expect("submitter");
     (engine, submitter)
@@ -35,6 +37,17 @@ fn accepted(submitter: &mut Submitter<Desk<Toy>>, amount: u64) -> AsyncReservati
         .wait()
         .expect("ran")
         .expect("accepted")
+}
+
+/// Submits until it is refused because a stop has begun.
+fn until_stopping(probe: &mut Submitter<Desk<Toy>>) {
+    loop {
+        match probe.try_submit(AccountId(1), |_: &mut Desk<Toy>| ()) {
+            Ok(future) => drop(future),
+            Err(refused) if refused.error == LaneError::Stopped => return,
+            Err(_full) => thread::yield_now(),
+        }
+    }
 }
 
 fn open_handles(submitter: &mut Submitter<Desk<Toy>>) -> usize {
@@ -151,7 +164,7 @@ fn l15_no_account_is_refused_before_the_driver_and_no_reason_is_malformed() {
 fn l16_what_the_driver_has_not_seen_comes_back() {
     let world = ToyWorld::new();
     let (engine, mut submitter) = start(&world);
-    let mut gate = submitter.submit(AccountId(1), |desk: &mut Desk<Toy>| {
+    let _gate = submitter.submit(AccountId(1), |desk: &mut Desk<Toy>| {
         desk.driver().wait_at_gate();
     });
     let mut report = submitter.apply_execution_report((AccountId(1), 4), Wait::ForRoom);
@@ -159,14 +172,15 @@ fn l16_what_the_driver_has_not_seen_comes_back() {
     let mut copy = submitter.apply_drop_copy(order(6), Wait::ForRoom);
     // The lane is busy, so none of them has started.
     let world = Arc::new(world);
+    let mut probe = engine.submitter().expect("submitter");
     let opener = {
         let world = Arc::clone(&world);
         thread::spawn(move || {
-            thread::sleep(Duration::from_millis(30));
+            until_stopping(&mut probe);
             world.open();
         })
     };
-    while !world_has_started(&mut gate) {}
+    world.until_reached();
     engine.stop_hard(LONG).expect("stop");
     opener.join().expect("opener");
     let failure = report.wait().expect_err("aborted");
@@ -192,11 +206,6 @@ fn l16_what_the_driver_has_not_seen_comes_back() {
         (LaneError::SubmitCancelled, Some((AccountId(1), 8)))
     );
     assert!(world.calls().is_empty());
-}
-
-/// The gate's own task was taken: a hard stop does not abort what runs.
-fn world_has_started(gate: &mut pitlane::lanes::LaneFuture<()>) -> bool {
-    gate.wait_timeout(Duration::from_millis(5)).is_none()
 }
 
 #[test]
@@ -269,15 +278,16 @@ fn l18_l26_a_hard_stop_releases_what_consumes_and_rolls_back_what_is_open() {
     let mut closing = accepted(&mut submitter, 2);
     let open = accepted(&mut submitter, 3);
     let plain = accepted(&mut submitter, 4);
-    let mut gate = submitter.submit(AccountId(1), |d: &mut Desk<Toy>| d.driver().wait_at_gate());
-    while !world_has_started(&mut gate) {}
+    let _gate = submitter.submit(AccountId(1), |d: &mut Desk<Toy>| d.driver().wait_at_gate());
+    world.until_reached();
     let mut executed = request.execute();
     let mut closed = closing.commit_and_close();
     let mut committed = submitter.commit(&plain);
+    let mut probe = engine.submitter().expect("submitter");
     let opener = {
         let world = Arc::clone(&world);
         thread::spawn(move || {
-            thread::sleep(Duration::from_millis(30));
+            until_stopping(&mut probe);
             world.open();
         })
     };
@@ -311,7 +321,6 @@ fn l18_l26_a_hard_stop_releases_what_consumes_and_rolls_back_what_is_open() {
 #[test]
 fn l12_l19_a_dropped_wrapper_is_rolled_back_on_its_lane_though_the_ring_is_full() {
     let world = ToyWorld::new();
-    std::panic::set_hook(Box::new(|_| {}));
     let engine = EngineBuilder::new()
         .ring_capacity(8)
         .fact_reserve(2)
@@ -319,8 +328,8 @@ fn l12_l19_a_dropped_wrapper_is_rolled_back_on_its_lane_though_the_ring_is_full(
         .expect("engine");
     let mut submitter = engine.submitter().expect("submitter");
     let reservation = accepted(&mut submitter, 10);
-    let mut gate = submitter.submit(AccountId(1), |d: &mut Desk<Toy>| d.driver().wait_at_gate());
-    while !world_has_started(&mut gate) {}
+    let _gate = submitter.submit(AccountId(1), |d: &mut Desk<Toy>| d.driver().wait_at_gate());
+    world.until_reached();
     let mut sent = 0;
     while submitter
         .try_submit(AccountId(1), |_: &mut Desk<Toy>| ())
@@ -337,6 +346,24 @@ fn l12_l19_a_dropped_wrapper_is_rolled_back_on_its_lane_though_the_ring_is_full(
     assert_eq!(open_handles(&mut submitter), 0, "behind the drop, in order");
     assert_eq!(world.calls(), [("both", 10), ("rollback", 10)]);
     assert!(world.one_worker());
+}
+
+#[test]
+fn l22_a_future_that_was_waited_for_and_dropped_rolls_its_wrapper_back() {
+    let world = ToyWorld::new();
+    let (_engine, mut submitter) = start(&world);
+    let _gate = submitter.submit(AccountId(1), |d: &mut Desk<Toy>| d.driver().wait_at_gate());
+    world.until_reached();
+    let mut late = submitter.execute_pre_trade(order(10), Wait::ForRoom);
+    // Its waiter stands in the slot when the wrapper comes, and nobody looks.
+    assert!(late.wait_timeout(Duration::from_millis(1)).is_none());
+    drop(late);
+    world.open();
+    let mut open = submitter.submit(AccountId(1), |desk: &mut Desk<Toy>| desk.open_handles());
+    let open = open.wait_timeout(LONG).expect("the worker lives");
+    assert!(open.is_ok());
+    assert_eq!(open_handles(&mut submitter), 0);
+    assert_eq!(world.calls(), [("both", 10), ("rollback", 10)]);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 #[path = "support/book.rs"]
 mod book;
+#[path = "support/planted.rs"]
+mod planted;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,18 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use book::{Book, Entry, WAIT, library};
-use pitlane::lanes::{Class, EngineBuilder, Hooks, LaneKey, Observer, Place};
+use pitlane::lanes::{Class, EngineBuilder, Hooks, LaneError, LaneKey, Observer, Place};
 use pitlane::types::AccountId;
 
 const LONG: Duration = Duration::from_secs(20);
 
 fn entry(account: u64, value: u64) -> Entry {
     Entry { account, value }
-}
-
-fn quiet_panics() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| std::panic::set_hook(Box::new(|_| {})));
 }
 
 #[derive(Clone, Default)]
@@ -125,8 +122,11 @@ fn l28_an_aborted_operation_completes_with_zero() {
     opener.until_reached();
     let stopping = Arc::clone(&engine);
     let stopper = thread::spawn(move || stopping.stop_hard(LONG));
-    while submitter.try_send(entry(7, 0)).is_ok() {
-        thread::sleep(Duration::from_millis(1));
+    loop {
+        match submitter.try_send(entry(7, 0)) {
+            Err(refused) if refused.error == LaneError::Stopped => break,
+            _ => thread::yield_now(),
+        }
     }
     opener.open();
     stopper.join().expect("stopper").expect("stop");
@@ -137,7 +137,7 @@ fn l28_an_aborted_operation_completes_with_zero() {
 
 #[test]
 fn l29_f22_an_observer_that_panics_is_disabled_and_changes_nothing() {
-    quiet_panics();
+    planted::quiet();
     for hook in ["enqueue", "dequeue", "complete"] {
         let (ledger, _opener, factory) = library();
         let told = Told {

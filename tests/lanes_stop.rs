@@ -3,14 +3,19 @@
 
 #[path = "support/book.rs"]
 mod book;
+#[path = "support/planted.rs"]
+mod planted;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use book::{Book, Entry, WAIT, library};
-use pitlane::lanes::{Class, EngineBuilder, LaneError, StopError, SubmitterError};
+use pitlane::lanes::{
+    Class, EngineBuilder, Hooks, LaneError, LaneKey, Observer, Place, StopError, SubmitterError,
+};
 use pitlane::time::{Clock, IdleStrategy, Nanos, SystemClock, UnixNanos};
 use pitlane::types::AccountId;
 
@@ -114,17 +119,38 @@ fn l25_a_missed_graceful_deadline_may_be_followed_by_a_hard_stop() {
     assert_eq!(ledger.values(1), [WAIT]);
 }
 
+/// Tells when a submit has found no room and waits for some.
+struct Blocked(Sender<()>);
+
+impl Observer for Blocked {
+    type Hooks = Self;
+    fn hooks(&self, _place: Place) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl Hooks for Blocked {
+    fn on_slow_submit(&mut self, _key: LaneKey, _waiting_ns: u64, _attempt: u32) {
+        // The test looks once.
+        let _ = self.0.send(());
+    }
+}
+
 /// A producer blocked on a full ring when a stop comes.
 fn blocked_producer(hard: bool) -> (Result<(), LaneError>, Vec<u64>) {
     let (ledger, opener, factory) = library();
+    let (tell, told) = channel();
     let engine = EngineBuilder::new()
         .ring_capacity(4)
         .fact_reserve(0)
         .idle(IdleStrategy::new(10, 10))
+        .slow_submit_after(Duration::from_micros(100))
+        .observer(Blocked(tell))
         .build(factory)
         .map(Arc::new)
         .expect("engine");
     let mut submitter = engine.submitter().expect("submitter");
+    let mut probe = engine.submitter().expect("submitter");
     for value in [WAIT, 1, 2, 3] {
         submitter.try_send(entry(1, value)).expect("room");
     }
@@ -134,7 +160,7 @@ fn blocked_producer(hard: bool) -> (Result<(), LaneError>, Vec<u64>) {
             .send_within(entry(1, 4), Class::Order, LONG)
             .map_err(|refused| refused.error)
     });
-    thread::sleep(Duration::from_millis(30));
+    told.recv().expect("the producer is blocked");
     let stopping = Arc::clone(&engine);
     let stopper = thread::spawn(move || {
         if hard {
@@ -143,7 +169,12 @@ fn blocked_producer(hard: bool) -> (Result<(), LaneError>, Vec<u64>) {
             stopping.stop_graceful(LONG)
         }
     });
-    thread::sleep(Duration::from_millis(30));
+    loop {
+        match probe.try_send(entry(2, 0)) {
+            Err(refused) if refused.error == LaneError::Stopped => break,
+            _ => thread::yield_now(),
+        }
+    }
     assert!(!stopper.is_finished(), "the stop waits");
     if hard {
         // Refused at once, before the lane moves.
@@ -246,8 +277,11 @@ fn l27_f26_a_stop_under_load_balances_and_every_future_resolves() {
             .build(factory)
             .map(Arc::new)
             .expect("engine");
+        // Stopped while they are at it, a little later each round.
+        let under_way = Arc::new(AtomicU64::new(0));
         let producers: Vec<_> = (0..3)
             .map(|producer: u64| {
+                let under_way = Arc::clone(&under_way);
                 let mut submitter = engine.submitter().expect("submitter");
                 thread::spawn(move || {
                     let mut futures = Vec::new();
@@ -267,7 +301,10 @@ fn l27_f26_a_stop_under_load_balances_and_every_future_resolves() {
                                 .map_err(|refused| refused.error),
                         };
                         match sent {
-                            Ok(()) => accepted += 1,
+                            Ok(()) => {
+                                accepted += 1;
+                                under_way.fetch_add(1, Ordering::Relaxed);
+                            }
                             Err(LaneError::Full) => thread::yield_now(),
                             Err(error) => {
                                 assert_eq!(error, LaneError::Stopped);
@@ -282,7 +319,9 @@ fn l27_f26_a_stop_under_load_balances_and_every_future_resolves() {
                 })
             })
             .collect();
-        thread::sleep(Duration::from_millis(2));
+        while under_way.load(Ordering::Relaxed) < 50 + 97 * round {
+            thread::yield_now();
+        }
         let report = if round % 2 == 0 {
             engine.stop_graceful(LONG)
         } else {
@@ -328,8 +367,7 @@ impl Clock for Failing {
 
 #[test]
 fn f21_a_worker_that_panics_fails_its_shard_closed_and_others_live() {
-    std::panic::set_hook(Box::new(|_| {}));
-
+    planted::quiet();
     let (ledger, opener, factory) = library();
     let fail = Arc::new(AtomicBool::new(false));
     let engine = EngineBuilder::new()

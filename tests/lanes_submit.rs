@@ -2,10 +2,14 @@
 
 #[path = "support/book.rs"]
 mod book;
+#[path = "support/planted.rs"]
+mod planted;
 
 use std::future::Future;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
@@ -17,17 +21,13 @@ use pitlane::lanes::{
     SubmitterError,
 };
 use pitlane::limits;
+use pitlane::time::IdleStrategy;
 use pitlane::types::{AccountId, GroupId, ShardId};
 
 const LONG: Duration = Duration::from_secs(20);
 
 fn entry(account: u64, value: u64) -> Entry {
     Entry { account, value }
-}
-
-fn quiet_panics() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| std::panic::set_hook(Box::new(|_| {})));
 }
 
 #[test]
@@ -74,11 +74,11 @@ fn l03_settings_out_of_range_are_build_errors_that_say_what_is_allowed() {
 
 #[test]
 fn l03_a_driver_that_panics_while_it_is_built_is_a_build_error() {
-    quiet_panics();
+    planted::quiet();
     let error = EngineBuilder::new()
         .shards(2)
         .build(|shard: ShardId| -> Book {
-            assert_ne!(shard, ShardId(1), "no driver for this one");
+            assert!(shard != ShardId(1), "a planted panic");
             library().2(shard)
         })
         .expect_err("a driver is missing");
@@ -282,11 +282,13 @@ fn l12_f19_orders_see_full_while_the_reserve_is_free_and_facts_go_through() {
 
 #[test]
 fn l14_a_panic_resolves_task_failed_and_the_worker_lives() {
-    quiet_panics();
+    planted::quiet();
     let (ledger, _opener, factory) = library();
     let engine = EngineBuilder::new().build(factory).expect("engine");
     let mut submitter = engine.submitter().expect("submitter");
-    let mut failed = submitter.submit(AccountId(3), |_: &mut Book| -> u64 { panic!("no") });
+    let mut failed = submitter.submit(AccountId(3), |_: &mut Book| -> u64 {
+        panic!("work that panics")
+    });
     assert_eq!(
         failed.wait().map_err(|f| f.error),
         Err(LaneError::TaskFailed)
@@ -562,22 +564,32 @@ fn l24_a_freed_slot_wakes_a_producer_that_sleeps() {
     let engine = EngineBuilder::new()
         .ring_capacity(4)
         .fact_reserve(0)
+        .idle(IdleStrategy::new(0, 0))
         .build(factory)
         .expect("engine");
     let mut submitter = engine.submitter().expect("submitter");
     for value in [WAIT, 1, 2, 3] {
         submitter.try_send(entry(1, value)).expect("room");
     }
+    let (tell, told) = channel();
     let producer = thread::spawn(move || {
-        // No deadline: a wake that is lost hangs for the slow-submit minute.
+        // What the system knows of this thread.
+        let link = std::fs::read_link("/proc/thread-self").expect("a thread");
+        tell.send(Path::new("/proc").join(link)).expect("the test");
+        // A wake that is lost hangs for the 50 seconds.
         let begun = Instant::now();
         submitter
             .send_within(entry(1, 4), Class::Order, Duration::from_secs(50))
             .expect("room comes");
         (submitter, begun.elapsed())
     });
-    // Long enough for the producer to go through its spins to sleep.
-    thread::sleep(Duration::from_millis(50));
+    let stat = told.recv().expect("the producer").join("stat");
+    while !std::fs::read_to_string(&stat)
+        .expect("a thread")
+        .contains(") S ")
+    {
+        thread::yield_now();
+    }
     opener.open();
     let (submitter, waited) = producer.join().expect("producer");
     assert!(waited < Duration::from_secs(20), "woken after {waited:?}");

@@ -266,6 +266,9 @@ impl Slot {
                 if waiter {
                     // SAFETY: the word gives the cell to the worker.
                     drop(unsafe { self.take_waiter() });
+                    // A wrapper in the result re-arms the slot, and waits for
+                    // this. The future is gone, so nobody has let go of it.
+                    self.word().woken();
                 }
                 true
             }

@@ -35,6 +35,7 @@ pub(crate) type Log = Arc<Mutex<Vec<(&'static str, u64, ThreadId)>>>;
 pub(crate) struct Toy {
     pub(crate) log: Log,
     gate: Arc<Mutex<Receiver<()>>>,
+    reached: Sender<()>,
     pub(crate) reserved: u64,
 }
 
@@ -45,24 +46,31 @@ pub(crate) struct ToyWorld {
     pub(crate) log: Log,
     gate: Sender<()>,
     receiver: Arc<Mutex<Receiver<()>>>,
+    reaches: Sender<()>,
+    reached: Mutex<Receiver<()>>,
 }
 
 impl ToyWorld {
     pub(crate) fn new() -> Self {
         let (gate, receiver) = channel();
+        let (reaches, reached) = channel();
         Self {
             log: Log::default(),
             gate,
             receiver: Arc::new(Mutex::new(receiver)),
+            reaches,
+            reached: Mutex::new(reached),
         }
     }
 
     pub(crate) fn factory(&self) -> impl Fn(ShardId) -> Desk<Toy> + Send + Sync + 'static {
         let (log, gate) = (Arc::clone(&self.log), Arc::clone(&self.receiver));
+        let reached = self.reaches.clone();
         move |shard| {
             let toy = Toy {
                 log: Arc::clone(&log),
                 gate: Arc::clone(&gate),
+                reached: reached.clone(),
                 reserved: 0,
             };
             Desk::new(shard, toy)
@@ -71,6 +79,12 @@ impl ToyWorld {
 
     pub(crate) fn open(&self) {
         self.gate.send(()).expect("the gate is there");
+    }
+
+    /// Waits until a lane waits at the gate: what holds it up has begun.
+    pub(crate) fn until_reached(&self) {
+        let reached = self.reached.lock().expect("reached");
+        reached.recv().expect("the world is there");
     }
 
     pub(crate) fn calls(&self) -> Vec<(&'static str, u64)> {
@@ -93,6 +107,8 @@ impl Toy {
     }
 
     pub(crate) fn wait_at_gate(&self) {
+        // A world that is gone does not look.
+        let _ = self.reached.send(());
         self.gate.lock().expect("gate").recv().expect("opened");
     }
 
