@@ -2,11 +2,16 @@
 
 #[path = "support/counting_allocator.rs"]
 mod counting_allocator;
+#[path = "risk_support/mod.rs"]
+mod risk_support;
 
 use counting_allocator::{CountingAllocator, Counts, counted};
-use pitlane::lanes::{EngineBuilder, HdrObserver, LaneFuture, LaneKey, LocalDriver, Progress};
+use pitlane::lanes::{
+    Desk, EngineBuilder, HdrObserver, LaneFuture, LaneKey, LocalDriver, Progress, Wait,
+};
 use pitlane::time::Nanos;
 use pitlane::types::AccountId;
+use risk_support::{ONE, buy, report, seeded};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -70,4 +75,65 @@ fn l23_submit_run_complete_and_take_allocate_nothing() {
     let ((), counts) = counted(|| round(&mut futures));
     assert_eq!(counts, Counts::default());
     assert!(sum > 0);
+}
+
+/// Typed calls and wrappers over the real risk engine: each way to finish one.
+#[test]
+fn l23_typed_calls_and_wrappers_allocate_nothing() {
+    let (engine, mut seeds) = EngineBuilder::new()
+        .observer(HdrObserver::new())
+        .build_inline(|shard| Desk::new(shard, seeded(risk_support::FUNDS)))
+        .expect("engine");
+    let mut lane = seeds.remove(0).build();
+    let mut submitter = engine.submitter().expect("submitter");
+    let mut round = || {
+        for way in 0..200 {
+            let mut turn = || while lane.turn(256) == Progress::Worked {};
+            let order = buy(ONE, "1", "10");
+            let mut checked = submitter.check_order(order, Wait::No);
+            let mut started = submitter.start_pre_trade(order, Wait::No);
+            turn();
+            assert!(checked.try_get().expect("done").expect("ran").is_ok());
+            let started = started.try_get().expect("done").expect("ran");
+            let mut request = started.expect("funds");
+            if way % 5 == 0 {
+                drop(request);
+                turn();
+                continue;
+            }
+            let mut executed = request.execute();
+            turn();
+            let executed = executed.try_get().expect("done").expect("ran");
+            let mut reservation = executed.expect("funds");
+            let token = *reservation.view().expect("open");
+            match way % 5 {
+                1 => drop(reservation),
+                2 => {
+                    let mut closed = reservation.rollback_and_close();
+                    turn();
+                    closed.try_get().expect("done").expect("ran");
+                }
+                3 => {
+                    let mut plain = submitter.rollback(&reservation);
+                    turn();
+                    plain.try_get().expect("done").expect("ran");
+                    drop(reservation.close());
+                }
+                _ => {
+                    let mut closed = reservation.commit_and_close();
+                    turn();
+                    closed.try_get().expect("done").expect("ran");
+                    let mut end = report(&order, Some(token));
+                    end.is_final = true;
+                    let mut settled = submitter.apply_execution_report(end, Wait::No);
+                    turn();
+                    settled.try_get().expect("done").expect("ran");
+                }
+            }
+            turn();
+        }
+    };
+    round();
+    let ((), counts) = counted(&mut round);
+    assert_eq!(counts, Counts::default());
 }

@@ -7,6 +7,8 @@
 #![cfg(loom)]
 #![allow(dead_code, unused_imports)]
 
+use pitlane::{limits, types};
+
 #[path = "../src/lanes/barrier.rs"]
 mod barrier;
 #[path = "../src/lanes/completion.rs"]
@@ -15,6 +17,12 @@ mod completion;
 mod entry;
 #[path = "../src/lanes/merge.rs"]
 mod merge;
+#[path = "../src/lanes/node.rs"]
+mod node;
+#[path = "../src/lanes/reentry.rs"]
+mod reentry;
+#[path = "../src/lanes/slab.rs"]
+mod slab;
 #[path = "../src/lanes/sync.rs"]
 mod sync;
 #[path = "../src/lanes/tickets.rs"]
@@ -24,6 +32,8 @@ mod wake;
 
 #[path = "loom_lanes/completing.rs"]
 mod completing;
+#[path = "loom_lanes/nodes.rs"]
+mod nodes;
 #[path = "loom_lanes/ordering.rs"]
 mod ordering;
 #[path = "loom_lanes/sleeping.rs"]

@@ -6,7 +6,6 @@
 //! lane's worker takes all at once and orders them with the rings by ticket.
 #![allow(unsafe_code)]
 
-use core::cell::UnsafeCell;
 use core::cmp::Ordering as Compare;
 use core::ptr;
 use std::collections::BinaryHeap;
@@ -14,11 +13,12 @@ use std::sync::Arc;
 
 use super::merge::UNSEEN;
 use super::slab::Slot;
-use super::sync::{AtomicPtr, Ordering};
+use super::sync::{AtomicPtr, Ordering, UnsafeCell};
 
 /// One slot's link.
 pub(crate) struct Node(UnsafeCell<Link>);
 
+#[derive(Clone, Copy)]
 struct Link {
     next: *const Node,
     ticket: u64,
@@ -81,14 +81,13 @@ impl NodeList {
             if head == closed() {
                 return false;
             }
+            let link = Link {
+                next: head,
+                ticket,
+                slot: Some(slot),
+            };
             // SAFETY: in no list, so it is the caller's.
-            unsafe {
-                *node.0.get() = Link {
-                    next: head,
-                    ticket,
-                    slot: Some(slot),
-                };
-            }
+            node.0.with_mut(|to| unsafe { *to = link });
             // Release publishes the link and the slot's payload.
             match self.head.compare_exchange_weak(
                 head,
@@ -159,9 +158,10 @@ impl NodeQueue {
     fn take_in(&mut self, first: *mut Node) {
         let mut next: *const Node = first;
         while !next.is_null() {
-            // SAFETY: pushed, and its slot is pending until the worker ends it;
-            // the swap gave the list to this worker.
-            let link = unsafe { &*(*next).0.get() };
+            // SAFETY: pushed, and its slot is pending until the worker ends it.
+            let node = unsafe { &*next };
+            // SAFETY: the swap gave the list, and with it the link, to this worker.
+            let link = node.0.with(|from| unsafe { *from });
             next = link.next;
             if let Some(slot) = link.slot {
                 self.arrived.push(Arrived {

@@ -15,6 +15,32 @@ pub(crate) use loom::{
     thread::{Thread, current, yield_now},
 };
 
+#[cfg(loom)]
+pub(crate) use loom::cell::UnsafeCell;
+
+/// As loom's, which checks each access; this one only hands out the pointer.
+#[cfg(not(loom))]
+pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(core::cell::UnsafeCell::new(value))
+    }
+
+    /// A pointer to read through.
+    #[inline]
+    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+
+    /// A pointer to write through.
+    #[inline]
+    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
+    }
+}
+
 /// Parks for at most `nanos`; the model has no time and parks until it is woken.
 pub(crate) fn park_for(nanos: u64) {
     #[cfg(not(loom))]

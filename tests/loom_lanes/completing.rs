@@ -228,3 +228,132 @@ fn loom_l21_l37_a_slot_recycled_under_its_waker_is_found() {
         worker.join().expect("worker");
     });
 }
+
+/// A wrapper's slot in its second life, ended by the worker.
+fn end_unwanted(slot: &Slot) {
+    assert_eq!(slot.put_result(Some(9)), Some(8), "the call that was sent");
+    match slot.word.complete() {
+        Completed::Abandoned { waiter: false } => {
+            slot.put_result(None);
+            slot.recycle();
+        }
+        other => panic!("nobody waits: {other:?}"),
+    }
+}
+
+/// A future that waited goes away while its result, a wrapper, arrives; whoever
+/// has the wrapper drops it, which sends the slot to the lane again.
+fn wrapper_unwanted(says_woken: bool) {
+    loom::model(move || {
+        let (slot, _) = Slot::claimed();
+        let worker = {
+            let slot = Arc::clone(&slot);
+            thread::spawn(move || {
+                slot.put_result(Some(7));
+                slot.word.keep();
+                match slot.word.complete() {
+                    Completed::Delivered => {}
+                    Completed::Wake => {
+                        slot.put_waiter(None).expect("announced");
+                        assert!(!slot.word.woken(), "a wrapper keeps the slot");
+                    }
+                    Completed::Abandoned { waiter } => {
+                        if waiter {
+                            slot.put_waiter(None).expect("announced");
+                            if says_woken {
+                                slot.word.woken();
+                            }
+                        }
+                        slot.word.rearm(false);
+                        assert_eq!(slot.put_result(Some(8)), Some(7));
+                        end_unwanted(&slot);
+                    }
+                }
+            })
+        };
+        slot.register(&Arc::new(AtomicUsize::new(0)), &mut false);
+        let mine = slot.word.abandon();
+        if mine {
+            slot.word.rearm(false);
+            assert_eq!(slot.put_result(Some(8)), Some(7));
+            // The worker is through with the cell: it could be waited in again.
+            slot.put_waiter(None);
+        }
+        worker.join().expect("worker");
+        if mine {
+            end_unwanted(&slot);
+        }
+        assert_eq!(slot.recycled.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn loom_l19_l22_l37_an_unwanted_wrapper_is_sent_back_by_one_party() {
+    wrapper_unwanted(true);
+}
+
+/// The planted fault, once a real one: the worker that drops the wrapper waits
+/// for itself to have woken the waiter.
+#[test]
+#[should_panic]
+fn loom_l19_l22_l37_a_worker_that_waits_for_itself_is_found() {
+    wrapper_unwanted(false);
+}
+
+/// A wrapper is taken and finalized at once, waited for in its second life too.
+fn finalized(waits_for_the_waker: bool) {
+    loom::model(move || {
+        let (slot, generation) = Slot::claimed();
+        let sent = Arc::new(AtomicUsize::new(0));
+        let worker = {
+            let (slot, sent) = (Arc::clone(&slot), Arc::clone(&sent));
+            thread::spawn(move || {
+                slot.put_result(Some(7));
+                slot.word.keep();
+                if slot.word.complete() == Completed::Wake {
+                    let waiter = slot.put_waiter(None).expect("announced");
+                    slot.word.woken();
+                    waiter.fetch_add(1, Ordering::Relaxed);
+                }
+                while sent.load(Ordering::Acquire) == 0 {
+                    thread::yield_now();
+                }
+                slot.worker();
+            })
+        };
+        let woken = Arc::new(AtomicUsize::new(0));
+        let waited = slot.register(&woken, &mut false);
+        while !slot.word.is_done(generation) {
+            thread::yield_now();
+        }
+        assert_eq!(slot.put_result(None), Some(7));
+        if waits_for_the_waker {
+            slot.word.rearm(true);
+        }
+        let again = Arc::new(AtomicUsize::new(0));
+        let waits = slot.register(&again, &mut false) || !waits_for_the_waker;
+        assert!(waits, "not sent yet");
+        sent.store(1, Ordering::Release);
+        while !slot.word.is_done(generation) {
+            thread::yield_now();
+        }
+        assert_eq!(slot.take(), 7);
+        worker.join().expect("worker");
+        assert_eq!(woken.load(Ordering::Relaxed), usize::from(waited));
+        assert_eq!(again.load(Ordering::Relaxed), 1);
+        assert_eq!(slot.recycled.load(Ordering::Relaxed), 1);
+        assert!(slot.word.claim().is_some(), "free for its next use");
+    });
+}
+
+#[test]
+fn loom_l19_l37_a_slot_is_re_armed_after_its_waker() {
+    finalized(true);
+}
+
+/// The planted fault: the waiter cell is written again without re-arming.
+#[test]
+#[should_panic]
+fn loom_l19_l37_a_slot_that_is_not_re_armed_is_found() {
+    finalized(false);
+}
