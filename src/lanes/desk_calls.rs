@@ -29,7 +29,7 @@ pub enum Wait {
 }
 
 impl Wait {
-    fn patience(self) -> Patience {
+    pub(super) fn patience(self) -> Patience {
         match self {
             Self::No => Patience::No,
             Self::ForRoom => Patience::Until(None),

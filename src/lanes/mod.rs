@@ -17,6 +17,7 @@
 mod barrier;
 mod batch;
 mod builder;
+mod chain;
 mod completion;
 mod desk;
 mod desk_calls;
@@ -54,6 +55,11 @@ mod wrapper;
 
 pub use batch::Batch;
 pub use builder::{EngineBuilder, Inline};
+pub use chain::{
+    AccountSteps, Adjusted, Chain, ChainEnd, ChainError, ChainFuture, ChainOutcome, ChainRunner,
+    ChainSource, CheckVerdict, Checked, Decision, Followed, FromOrder, HookError, HookResult,
+    OfAccount, OfGroup, OfOrder, Reserved, Settled, Source, chain,
+};
 pub use desk::Desk;
 pub use desk_calls::{CallFuture, OrderFuture, Wait};
 pub use driver::{LocalDriver, Rest};
