@@ -8,6 +8,29 @@ pub const RING_CAPACITY: usize = 4_096;
 /// finalizations) still find room when orders are refused (rule L12).
 pub const RING_FACT_RESERVE: usize = 256;
 
+/// Messages that a key's queue holds in the dynamic strategy (rule L3).
+pub const QUEUE_CAPACITY: usize = 1_024;
+
+/// Places of a queue that new orders may not take (rule L12).
+pub const QUEUE_FACT_RESERVE: usize = 64;
+
+/// Queues of the dynamic strategy for each CPU, unless configured (rule L3).
+pub const QUEUES_PER_CPU: usize = 32;
+
+/// Operations of one queue that a worker runs before other queues get a turn.
+pub const QUEUE_BATCH_MAX: usize = 64;
+
+/// Queues that a worker takes from the common list at once; idle workers steal
+/// them back.
+pub const QUEUES_TAKEN_MAX: usize = 32;
+
+/// Queues that a dynamic submitter finds without the common table.
+pub const QUEUES_REMEMBERED_MAX: usize = 4_096;
+
+/// Drivers of retired queues that are kept for their keys; beyond it, orders of
+/// unknown keys are refused (`QueueLimit`).
+pub const KEPT_CELLS_MAX: usize = 1 << 20;
+
 /// The most messages that one turn takes from the rings before it looks at
 /// everything else that a shard must do.
 pub const BATCH_MAX: usize = 256;

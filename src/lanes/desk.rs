@@ -15,8 +15,9 @@ use super::key::LaneKey;
 use super::lane::SentNode;
 use super::operation::{fenced, publish, task_failed};
 use super::pre_trade::PreTradeDriver;
+use super::reentry::LaneId;
 use super::slab::Slot;
-use super::wrapper::{Action, AsyncReservation, Held, Home, NodeCall, Verdict};
+use super::wrapper::{Action, AsyncReservation, Held, Home, NodeCall, QueueHome, Verdict};
 
 /// The driver of lanes with typed calls: start, execute, commit and the rest
 /// are methods of a [`Submitter`](super::Submitter) over it, and of the wrappers
@@ -34,8 +35,9 @@ impl<D: PreTradeDriver> Desk<D> {
             driver,
             handles: Handles::new(),
             home: Home {
-                shard,
+                lane: LaneId::Shard(shard),
                 idle: IdleStrategy::shared(),
+                queue: None,
             },
         }
     }
@@ -54,7 +56,7 @@ impl<D: PreTradeDriver> Desk<D> {
     /// A wrapper's common part, for a handle that was just accepted.
     pub(super) fn hold(&mut self, slot: Slot, handle: Handle<D>) -> Held {
         let token = self.handles.add(handle);
-        Held::new(slot, token, self.home)
+        Held::new(slot, token, self.home.clone())
     }
 
     /// An accepted order's wrapper, or its refusal.
@@ -200,6 +202,15 @@ impl<D: PreTradeDriver> LocalDriver for Desk<D> {
 
     fn panicked(&mut self, key: Option<LaneKey>) {
         self.driver.panicked(key);
+    }
+
+    fn set_home(&mut self, home: QueueHome) {
+        self.home.lane = LaneId::Key(home.key);
+        self.home.queue = Some(home);
+    }
+
+    fn has_handles(&self) -> bool {
+        self.open_handles() > 0
     }
 
     fn run_node(&mut self, node: SentNode, now: Nanos, abort: bool) -> bool {

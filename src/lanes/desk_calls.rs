@@ -6,6 +6,7 @@ use crate::time::{Clock, Nanos};
 use crate::types::AccountId;
 
 use super::desk::{Desk, checked};
+use super::dynamic::DynamicSubmitter;
 use super::error::{Failure, LaneError};
 use super::future::{LaneFuture, Outcome};
 use super::handles::{Handle, HandleToken};
@@ -146,155 +147,159 @@ pub type CallFuture<D, T, P = ()> = LaneFuture<T, <D as PreTradeDriver>::Error, 
 pub type OrderFuture<D, T> =
     CallFuture<D, Verdict<T, <D as PreTradeDriver>::Rejects>, <D as PreTradeDriver>::Order>;
 
-impl<D: PreTradeDriver, O: Observer, C: Clock> Submitter<Desk<D>, O, C> {
-    /// The first stage, in the account's lane.
-    pub fn start_pre_trade(
-        &mut self,
-        order: D::Order,
-        wait: Wait,
-    ) -> OrderFuture<D, AsyncRequest<D>> {
-        self.on_order(order, wait, Class::Order, |order| Start::<D> { order })
-    }
+/// The typed calls, for the submitter of each strategy: they differ only in how
+/// an operation gets to its lane.
+macro_rules! typed_calls {
+    ($Submitter:ident $(where $($bound:tt)*)?) => {
+        impl<D: PreTradeDriver, O: Observer, C: Clock> $Submitter<Desk<D>, O, C>
+        $(where $($bound)*)?
+        {
+            /// The first stage, in the account's lane.
+            pub fn start_pre_trade(
+                &mut self,
+                order: D::Order,
+                wait: Wait,
+            ) -> OrderFuture<D, AsyncRequest<D>> {
+                self.on_order(order, wait, Class::Order, |order| Start::<D> { order })
+            }
 
-    /// Both stages, in the account's lane.
-    pub fn execute_pre_trade(
-        &mut self,
-        order: D::Order,
-        wait: Wait,
-    ) -> OrderFuture<D, AsyncReservation<D>> {
-        self.on_order(order, wait, Class::Order, |order| ExecuteBoth::<D> {
-            order,
-        })
-    }
+            /// Both stages, in the account's lane.
+            pub fn execute_pre_trade(
+                &mut self,
+                order: D::Order,
+                wait: Wait,
+            ) -> OrderFuture<D, AsyncReservation<D>> {
+                self.on_order(order, wait, Class::Order, |order| ExecuteBoth::<D> {
+                    order,
+                })
+            }
 
-    /// What both stages would answer; changes nothing.
-    pub fn check_order(&mut self, order: D::Order, wait: Wait) -> OrderFuture<D, ()> {
-        self.on_order(order, wait, Class::Order, |order| Check::<D> { order })
-    }
+            /// What both stages would answer; changes nothing.
+            pub fn check_order(&mut self, order: D::Order, wait: Wait) -> OrderFuture<D, ()> {
+                self.on_order(order, wait, Class::Order, |order| Check::<D> { order })
+            }
 
-    /// Follows an order that was placed elsewhere: a fact, which may use the
-    /// ring's reserve.
-    pub fn apply_drop_copy(
-        &mut self,
-        order: D::Order,
-        wait: Wait,
-    ) -> OrderFuture<D, AsyncDropCopy<D>> {
-        self.on_order(order, wait, Class::Fact, |order| DropCopy::<D> { order })
-    }
+            /// Follows an order that was placed elsewhere: a fact, which may use the
+            /// ring's reserve.
+            pub fn apply_drop_copy(
+                &mut self,
+                order: D::Order,
+                wait: Wait,
+            ) -> OrderFuture<D, AsyncDropCopy<D>> {
+                self.on_order(order, wait, Class::Fact, |order| DropCopy::<D> { order })
+            }
 
-    /// Books an execution report: a fact.
-    pub fn apply_execution_report(
-        &mut self,
-        report: D::Report,
-        wait: Wait,
-    ) -> CallFuture<D, D::Settled, D::Report> {
-        let key = LaneKey::Account(D::report_account(&report));
-        self.call(key, Settle::<D> { report }, Class::Fact, wait)
-    }
+            /// Books an execution report: a fact.
+            pub fn apply_execution_report(
+                &mut self,
+                report: D::Report,
+                wait: Wait,
+            ) -> CallFuture<D, D::Settled, D::Report> {
+                let key = LaneKey::Account(D::report_account(&report));
+                self.call(key, Settle::<D> { report }, Class::Fact, wait)
+            }
 
-    /// Adjusts an account: a fact.
-    pub fn apply_account_adjustment(
-        &mut self,
-        account: AccountId,
-        adjustments: D::Adjustments,
-        wait: Wait,
-    ) -> CallFuture<D, (), D::Adjustments> {
-        let operation = Adjust::<D> {
-            account,
-            adjustments,
-        };
-        self.call(LaneKey::Account(account), operation, Class::Fact, wait)
-    }
+            /// Adjusts an account: a fact.
+            pub fn apply_account_adjustment(
+                &mut self,
+                account: AccountId,
+                adjustments: D::Adjustments,
+                wait: Wait,
+            ) -> CallFuture<D, (), D::Adjustments> {
+                let operation = Adjust::<D> {
+                    account,
+                    adjustments,
+                };
+                self.call(LaneKey::Account(account), operation, Class::Fact, wait)
+            }
 
-    /// Forgets an account, in its lane; the driver's answer is the value.
-    pub fn retire_account(
-        &mut self,
-        account: AccountId,
-        timeout: Duration,
-    ) -> LaneFuture<Result<(), D::Error>> {
-        self.submit_within(
-            account,
-            // The engine judges by its own state; it needs no clock for it.
-            move |desk: &mut Desk<D>| desk.driver.retire_account(account, Nanos::default()),
-            timeout,
-        )
-    }
+            /// Forgets an account, in its lane; the driver's answer is the value.
+            pub fn retire_account(
+                &mut self,
+                account: AccountId,
+                timeout: Duration,
+            ) -> LaneFuture<Result<(), D::Error>> {
+                self.submit_within(
+                    account,
+                    // The engine judges by its own state; it needs no clock for it.
+                    move |desk: &mut Desk<D>| desk.driver.retire_account(account, Nanos::default()),
+                    timeout,
+                )
+            }
 
-    /// Commits a reservation that stays readable until it is closed. Aborted,
-    /// it keeps its reservation.
-    pub fn commit<V>(&mut self, wrapper: &AsyncReservation<D, V>) -> CallFuture<D, ()> {
-        self.finalize(wrapper, true)
-    }
+            /// Commits a reservation that stays readable until it is closed. Aborted,
+            /// it keeps its reservation.
+            pub fn commit<V>(&mut self, wrapper: &AsyncReservation<D, V>) -> CallFuture<D, ()> {
+                self.finalize(wrapper, true)
+            }
 
-    /// Rolls a reservation back; as [`commit`](Self::commit).
-    pub fn rollback<V>(&mut self, wrapper: &AsyncReservation<D, V>) -> CallFuture<D, ()> {
-        self.finalize(wrapper, false)
-    }
+            /// Rolls a reservation back; as [`commit`](Self::commit).
+            pub fn rollback<V>(&mut self, wrapper: &AsyncReservation<D, V>) -> CallFuture<D, ()> {
+                self.finalize(wrapper, false)
+            }
 
-    fn finalize<V>(&mut self, wrapper: &AsyncReservation<D, V>, commit: bool) -> CallFuture<D, ()> {
-        let held = wrapper.held();
-        let slot = held.slot();
-        if held.is_sent() {
-            return LaneFuture::ready(Err(Failure::without_payload(LaneError::Closed)));
+            fn finalize<V>(&mut self, wrapper: &AsyncReservation<D, V>, commit: bool) -> CallFuture<D, ()> {
+                let held = wrapper.held();
+                let slot = held.slot();
+                if held.is_sent() {
+                    return LaneFuture::ready(Err(Failure::without_payload(LaneError::Closed)));
+                }
+                if slot.engine() != self.core.id {
+                    return LaneFuture::ready(Err(Failure::without_payload(LaneError::DriverResult)));
+                }
+                slot.word().set_finalizing(true);
+                let operation = Finalize {
+                    token: held.token(),
+                    wrapper: slot,
+                    commit,
+                };
+                self.operate_at(held.home(), operation)
+                    .unwrap_or_else(|refused| {
+                    slot.word().set_finalizing(false);
+                    LaneFuture::ready(Err(Failure::without_payload(refused.error.widen())))
+                })
+            }
+
+            fn on_order<Op>(
+                &mut self,
+                order: D::Order,
+                wait: Wait,
+                class: Class,
+                operation: impl FnOnce(D::Order) -> Op,
+            ) -> LaneFuture<Op::Value, D::Error, D::Order>
+            where
+                Op: Operation<Desk<D>, Error = D::Error, Payload = D::Order>,
+            {
+                let Some(account) = D::account_of(&order) else {
+                    return LaneFuture::ready(Err(Failure {
+                        error: LaneError::MissingAccountId,
+                        payload: Some(order),
+                    }));
+                };
+                self.call(LaneKey::Account(account), operation(order), class, wait)
+            }
+
+            fn call<Op, P: Send>(
+                &mut self,
+                key: LaneKey,
+                operation: Op,
+                class: Class,
+                wait: Wait,
+            ) -> LaneFuture<Op::Value, D::Error, P>
+            where
+                Op: Operation<Desk<D>, Error = D::Error, Payload = P>,
+            {
+                self.operate(key, operation, class, wait.patience())
+                    .unwrap_or_else(|refused| {
+                        LaneFuture::ready(Err(Failure {
+                            error: refused.error.widen(),
+                            payload: refused.payload.abort(),
+                        }))
+                    })
+            }
         }
-        if slot.engine() != self.core.id {
-            return LaneFuture::ready(Err(Failure::without_payload(LaneError::DriverResult)));
-        }
-        slot.word().set_finalizing(true);
-        let operation = Finalize {
-            token: held.token(),
-            wrapper: slot,
-            commit,
-        };
-        let shard = held.home().shard.0;
-        self.operate_on(
-            shard,
-            LaneKey::Engine,
-            operation,
-            Class::Fact,
-            Patience::Until(None),
-        )
-        .unwrap_or_else(|refused| {
-            slot.word().set_finalizing(false);
-            LaneFuture::ready(Err(Failure::without_payload(refused.error.widen())))
-        })
-    }
-
-    fn on_order<Op>(
-        &mut self,
-        order: D::Order,
-        wait: Wait,
-        class: Class,
-        operation: impl FnOnce(D::Order) -> Op,
-    ) -> LaneFuture<Op::Value, D::Error, D::Order>
-    where
-        Op: Operation<Desk<D>, Error = D::Error, Payload = D::Order>,
-    {
-        let Some(account) = D::account_of(&order) else {
-            return LaneFuture::ready(Err(Failure {
-                error: LaneError::MissingAccountId,
-                payload: Some(order),
-            }));
-        };
-        self.call(LaneKey::Account(account), operation(order), class, wait)
-    }
-
-    fn call<Op, P: Send>(
-        &mut self,
-        key: LaneKey,
-        operation: Op,
-        class: Class,
-        wait: Wait,
-    ) -> LaneFuture<Op::Value, D::Error, P>
-    where
-        Op: Operation<Desk<D>, Error = D::Error, Payload = P>,
-    {
-        self.operate(key, operation, class, wait.patience())
-            .unwrap_or_else(|refused| {
-                LaneFuture::ready(Err(Failure {
-                    error: refused.error.widen(),
-                    payload: refused.payload.abort(),
-                }))
-            })
-    }
+    };
 }
+
+typed_calls!(Submitter);
+typed_calls!(DynamicSubmitter where Desk<D>: Send);

@@ -66,6 +66,20 @@ pub trait LocalDriver: Sized + 'static {
         false
     }
 
+    /// Where wrappers of this driver's handles send their calls, in the dynamic
+    /// strategy; for [`Desk`](super::Desk) alone.
+    #[doc(hidden)]
+    fn set_home(&mut self, home: super::QueueHome) {
+        let _ = home;
+    }
+
+    /// Whether handles of this driver are out, so that its queue must stay; for
+    /// [`Desk`](super::Desk) alone.
+    #[doc(hidden)]
+    fn has_handles(&self) -> bool {
+        false
+    }
+
     /// A command that a stop keeps from running (rule L27): the place to tell
     /// its sender.
     fn aborted(&mut self, command: &Self::Command, now: Nanos) {

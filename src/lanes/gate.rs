@@ -53,6 +53,15 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    pub(crate) fn new() -> Self {
+        Self {
+            direct: AtomicU64::new(0),
+            completed: AtomicU64::new(0),
+            aborted: AtomicU64::new(0),
+            panicked: AtomicU64::new(0),
+        }
+    }
+
     #[inline]
     pub(crate) fn add(counter: &AtomicU64, count: u64) {
         // One writer, so no RMW.
@@ -73,12 +82,7 @@ impl<D: LocalDriver> Gate<D> {
                 // The list of nodes counts as a ring.
                 live: usize::from(D::HAS_NODES),
             }),
-            tally: CachePadded::new(Tally {
-                direct: AtomicU64::new(0),
-                completed: AtomicU64::new(0),
-                aborted: AtomicU64::new(0),
-                panicked: AtomicU64::new(0),
-            }),
+            tally: CachePadded::new(Tally::new()),
         }
     }
 

@@ -22,6 +22,7 @@ mod completion;
 mod desk;
 mod desk_calls;
 mod driver;
+mod dynamic;
 mod engine;
 mod entry;
 mod error;
@@ -41,6 +42,7 @@ mod operation;
 mod order_test;
 mod pre_trade;
 mod reentry;
+mod registry;
 mod risk_driver;
 mod sequencer;
 mod shared;
@@ -63,6 +65,7 @@ pub use chain::{
 pub use desk::Desk;
 pub use desk_calls::{CallFuture, OrderFuture, Wait};
 pub use driver::{LocalDriver, Rest};
+pub use dynamic::{DynamicBuilder, DynamicEngine, DynamicSubmitter, SharedDriver};
 pub use engine::{AsyncEngine, LaneSeed};
 pub use error::{BuildError, Failure, LaneError, Refused, SubmitterError};
 pub use future::{LaneFuture, Outcome};
@@ -78,6 +81,8 @@ pub use sequencer::{Everywhere, Sequencer};
 pub use shared_future::SharedFuture;
 pub use stop::{StopError, StopReport};
 pub use submitter::{Class, Submitter};
+#[doc(hidden)]
+pub use wrapper::QueueHome;
 pub use wrapper::{
     AsyncDropCopy, AsyncRequest, AsyncReservation, CloseFuture, ExecuteFuture, Verdict,
 };

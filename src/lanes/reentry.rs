@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::types::ShardId;
 
+use super::key::LaneKey;
+
 /// Tells engines of one process apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EngineId(u64);
@@ -22,9 +24,24 @@ impl EngineId {
     }
 }
 
+/// A lane of an engine, by what its strategy makes a lane of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneId {
+    /// A shard (sharded strategy).
+    Shard(ShardId),
+    /// A key's queue (dynamic strategy).
+    Key(LaneKey),
+}
+
+impl From<ShardId> for LaneId {
+    fn from(shard: ShardId) -> Self {
+        Self::Shard(shard)
+    }
+}
+
 struct Frame {
     engine: EngineId,
-    shard: ShardId,
+    lane: LaneId,
     outer: *const Frame,
 }
 
@@ -34,7 +51,7 @@ thread_local! {
 
 /// Runs `body` as the given lane.
 #[inline]
-pub(crate) fn inside<R>(engine: EngineId, shard: ShardId, body: impl FnOnce() -> R) -> R {
+pub(crate) fn inside<R>(engine: EngineId, lane: impl Into<LaneId>, body: impl FnOnce() -> R) -> R {
     struct Leave(*const Frame);
     impl Drop for Leave {
         fn drop(&mut self) {
@@ -45,7 +62,7 @@ pub(crate) fn inside<R>(engine: EngineId, shard: ShardId, body: impl FnOnce() ->
     let outer = INNERMOST.get();
     let frame = Frame {
         engine,
-        shard,
+        lane: lane.into(),
         outer,
     };
     let _leave = Leave(outer);
@@ -60,8 +77,9 @@ pub(crate) fn in_engine(engine: EngineId) -> bool {
 
 /// Whether this thread runs that very lane.
 #[inline]
-pub(crate) fn in_lane(engine: EngineId, shard: ShardId) -> bool {
-    any(|frame| frame.engine == engine && frame.shard == shard)
+pub(crate) fn in_lane(engine: EngineId, lane: impl Into<LaneId>) -> bool {
+    let lane = lane.into();
+    any(|frame| frame.engine == engine && frame.lane == lane)
 }
 
 #[inline]

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
-use crate::limits;
 use crate::time::{Clock, IdleStrategy};
 
 use super::driver::LocalDriver;
@@ -18,6 +17,7 @@ use super::message::Message;
 use super::node::{Door, NodeList};
 use super::observer::{Observer, ObserverHealth};
 use super::reentry::EngineId;
+use super::registry::{Registry, wait_outside};
 use super::slab::SlabOwner;
 use super::sync::{Mutex, Ordering};
 use super::wake::{Sleeper, lock};
@@ -31,14 +31,6 @@ pub(crate) struct Settings {
     pub(crate) batch_max: usize,
     pub(crate) slow_submit: Duration,
     pub(crate) idle: IdleStrategy,
-}
-
-/// Submitters, for the stop to wait for and to count.
-#[derive(Debug, Default)]
-struct Registry {
-    cells: Vec<Arc<SubmitterCell>>,
-    /// Accepted by submitters that are gone.
-    accepted_before: u64,
 }
 
 pub(crate) struct Core<D: LocalDriver, O, C> {
@@ -115,13 +107,10 @@ impl<D: LocalDriver, O: Observer, C: Clock> Core<D, O, C> {
     /// Makes a submitter's rings and brings them to every worker.
     pub(crate) fn register(&self) -> Result<SubmitterParts<D>, SubmitterError> {
         let mut registry = lock(&self.registry);
-        registry.forget_the_gone();
         if !self.gates.iter().any(|gate| gate.is_running()) {
             return Err(SubmitterError::Stopped);
         }
-        if registry.cells.len() >= limits::SUBMITTERS_MAX {
-            return Err(SubmitterError::TooMany(limits::SUBMITTERS_MAX));
-        }
+        registry.make_room()?;
         let cell = Arc::new(SubmitterCell::new());
         let slab = SlabOwner::new(
             self.settings.completion_slots,
@@ -168,16 +157,8 @@ impl<D: LocalDriver, O: Observer, C: Clock> Core<D, O, C> {
     pub(crate) fn seal(&self, shard: u16, deadline: Option<Instant>) -> bool {
         // Whoever is made after this list sees the raised phase.
         let cells = lock(&self.registry).cells.clone();
-        let mut idle = IdleStrategy::shared();
-        while cells.iter().any(|cell| cell.is_inside(shard)) {
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return false;
-            }
-            if !idle.pause() {
-                // A producer inside a submit either leaves within nanoseconds
-                // or is blocked, and then a microsecond more does not matter.
-                super::sync::park_for(50_000);
-            }
+        if !wait_outside(&cells, shard, deadline) {
+            return false;
         }
         self.gate(shard).seal();
         true
@@ -186,12 +167,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Core<D, O, C> {
     pub(crate) fn counts(&self) -> Counts {
         let registry = lock(&self.registry);
         let mut counts = Counts {
-            accepted: registry.accepted_before
-                + registry
-                    .cells
-                    .iter()
-                    .map(|cell| cell.accepted())
-                    .sum::<u64>(),
+            accepted: registry.accepted(),
             ..Counts::default()
         };
         for gate in &self.gates {
@@ -222,20 +198,6 @@ fn wait_for_pushes(cells: &[Arc<SubmitterCell>]) {
                 std::thread::yield_now();
             }
         }
-    }
-}
-
-impl Registry {
-    fn forget_the_gone(&mut self) {
-        let before = &mut self.accepted_before;
-        self.cells.retain(|cell| {
-            // A worker that still drains the ring holds the cell as well.
-            let gone = cell.is_gone() && Arc::strong_count(cell) == 1;
-            if gone {
-                *before += cell.accepted();
-            }
-            !gone
-        });
     }
 }
 

@@ -25,13 +25,14 @@ use super::key::LaneKey;
 use super::message::Message;
 use super::observer::{Guarded, Hooks, NoopObserver, Observer, Place};
 use super::operation::{Operation, Work, run_task};
-use super::reentry;
+use super::reentry::{self, LaneId};
 use super::shared::{Core, SubmitterParts};
 use super::slab::{SlabOwner, Slot};
+use super::wrapper::Home;
 
 /// Completion slots are given back by whoever holds the futures, without a
 /// wake (the slab may be gone by then), so they are looked for this often.
-const SLOT_LOOK: Duration = Duration::from_micros(50);
+pub(super) const SLOT_LOOK: Duration = Duration::from_micros(50);
 
 /// Which part of a ring an operation may fill (rule L12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,6 +254,22 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
         Ok(self.future(slot, generation))
     }
 
+    /// Sends a fact to the lane that a wrapper came from.
+    pub(super) fn operate_at<Op: Operation<D>>(
+        &mut self,
+        home: &Home,
+        operation: Op,
+    ) -> Result<FutureOf<D, Op>, Refused<Op>> {
+        let LaneId::Shard(shard) = home.lane else {
+            return Err(Refused {
+                error: LaneError::Closed,
+                payload: operation,
+            });
+        };
+        let patience = Patience::Until(None);
+        self.operate_on(shard.0, LaneKey::Engine, operation, Class::Fact, patience)
+    }
+
     #[inline]
     pub(super) fn future<T: Send, E: Send, P: Send>(
         &self,
@@ -454,7 +471,7 @@ pub(super) fn load_slot<D: LocalDriver, Op: Operation<D>>(
 }
 
 /// Saturates: 584 years and more are as long as any wait.
-fn nanos(duration: Duration) -> u64 {
+pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -8,14 +8,16 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use std::sync::Arc;
+
 use crate::time::IdleStrategy;
-use crate::types::ShardId;
 
 use super::error::{Failure, LaneError};
 use super::future::LaneFuture;
 use super::handles::HandleToken;
+use super::key::LaneKey;
 use super::pre_trade::PreTradeDriver;
-use super::reentry;
+use super::reentry::{self, LaneId};
 use super::slab::{KeptSlot, Slot};
 
 /// What a wrapper asks of its lane.
@@ -36,10 +38,33 @@ pub(crate) struct NodeCall {
 }
 
 /// Where a wrapper comes from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Home {
-    pub(crate) shard: ShardId,
+    pub(crate) lane: LaneId,
     pub(crate) idle: IdleStrategy,
+    /// Where its calls go, where that is not a shard's list.
+    pub(crate) queue: Option<QueueHome>,
+}
+
+/// A queue of the dynamic strategy, as wrappers see it.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct QueueHome {
+    pub(super) key: LaneKey,
+    pub(super) door: Arc<dyn QueueDoor>,
+}
+
+/// Takes what wrappers send, whatever a queue's driver is.
+pub(super) trait QueueDoor: Send + Sync {
+    /// Appends a loaded slot, which needs no room; `false` when the queue is
+    /// closed for good.
+    fn post(&self, slot: Slot) -> bool;
+}
+
+impl fmt::Debug for QueueHome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("QueueHome").field(&self.key).finish()
+    }
 }
 
 /// The part that is the same for every wrapper.
@@ -74,8 +99,8 @@ impl Held {
         self.kept.slot()
     }
 
-    pub(crate) const fn home(&self) -> Home {
-        self.home
+    pub(crate) const fn home(&self) -> &Home {
+        &self.home
     }
 
     /// Sends a closing call; the future of its outcome.
@@ -85,7 +110,7 @@ impl Held {
             return fail(LaneError::Closed);
         }
         let slot = self.kept.slot();
-        if reentry::in_lane(slot.engine(), self.home.shard) {
+        if reentry::in_lane(slot.engine(), self.home.lane) {
             return fail(LaneError::ReentrantLane);
         }
         if self.post(action, true) {
@@ -107,8 +132,12 @@ impl Held {
         };
         // SAFETY: the wrapper owns its slot, and took its result out of it.
         unsafe { slot.write(call) };
-        // SAFETY: re-armed and loaded; only lanes with nodes make wrappers.
-        let posted = unsafe { self.kept.post(self.home.shard.0) };
+        let posted = match (&self.home.queue, self.home.lane) {
+            (Some(queue), _) => queue.door.post(slot),
+            // SAFETY: re-armed and loaded; only lanes with nodes make wrappers.
+            (None, LaneId::Shard(shard)) => unsafe { self.kept.post(shard.0) },
+            (None, LaneId::Key(_)) => false,
+        };
         if !posted {
             slot.recycle();
         }
