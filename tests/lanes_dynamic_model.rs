@@ -24,7 +24,7 @@ const CAPACITY: usize = 6;
 const RESERVE: usize = 2;
 const IDLE: Duration = Duration::from_millis(1);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Step {
     NewSubmitter,
     DropSubmitter(usize),
@@ -152,20 +152,18 @@ impl World {
                     Err(refused) => prop_assert_eq!(Err(refused.error), expected),
                 }
             }
-            Step::Hold(which, key) => {
-                if self.lanes.get(&key).is_none_or(|lane| !lane.held) {
-                    let entry = Entry {
-                        account: key,
-                        value: WAIT,
-                    };
-                    self.submitters[which % count]
-                        .try_send_fact(entry)
-                        .expect("an idle key has room");
-                    self.library.until_reached(key);
-                    let lane = self.lanes.entry(key).or_default();
-                    (lane.held, lane.has_queue) = (true, true);
-                    self.accepted += 1;
-                }
+            Step::Hold(which, key) if self.lanes.get(&key).is_none_or(|lane| !lane.held) => {
+                let entry = Entry {
+                    account: key,
+                    value: WAIT,
+                };
+                self.submitters[which % count]
+                    .try_send_fact(entry)
+                    .expect("an idle key has room");
+                self.library.until_reached(key);
+                let lane = self.lanes.entry(key).or_default();
+                (lane.held, lane.has_queue) = (true, true);
+                self.accepted += 1;
             }
             Step::Release(key) => self.release(key),
             Step::Idle => {

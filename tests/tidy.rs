@@ -39,6 +39,14 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
         "takes a wrapper's call out of the slot that brought it",
     ),
     (
+        "src/lanes/dynamic/submitter.rs",
+        "loads the completion slot that it has claimed",
+    ),
+    (
+        "src/lanes/dynamic/worker.rs",
+        "runs the operation that a slot was loaded with",
+    ),
+    (
         "src/lanes/node.rs",
         "an intrusive list, so that a finalization needs no room",
     ),
