@@ -19,7 +19,7 @@ assets = { AAPL = 1, USD = 2 }
 instruments = [{ id = 1, base = "AAPL", settlement = "USD" }]
 accounts = [{ id = 7 }]
 spot_funds = { mode = "track" }
-order_size = { mode = "check", rules = [{ scope = { }, max_quantity = "500" }] }
+order_size = [{ max_quantity = "500" }]
 "#;
 
 /// What is written down about an accepted order.
