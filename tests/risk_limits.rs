@@ -123,6 +123,12 @@ fn k18_a_breach_blocks_the_account_and_each_account_is_its_own() {
     assert_eq!(codes(&rejects), [PnlKillSwitchTriggered]);
     assert_eq!(rejects.scope(), RejectScope::Account);
     assert_eq!(place(&mut engine, &order, ms(0)), [AccountBlocked]);
+    // So does a report, even one that changes nothing.
+    engine.unblock_account(ONE).expect("known");
+    assert_eq!(
+        realize(&mut engine, ONE, "0").blocked,
+        Some(PnlKillSwitchTriggered)
+    );
     engine.unblock_account(ONE).expect("known");
     realize(&mut engine, ONE, "1");
     assert_eq!(place(&mut engine, &order, ms(0)), []);

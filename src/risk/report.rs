@@ -376,7 +376,9 @@ impl RiskEngine {
         let in_settlement = report.fee_asset.is_none_or(|asset| asset == settlement);
         let fee = if in_settlement { report.fee.raw() } else { 0 };
         let delta = report.pnl.raw().saturating_sub(fee);
-        if delta == 0 {
+        // Without bounds there is nothing to do; with them a report that changes
+        // nothing is still one at which an account is found out of bounds.
+        if delta == 0 && !self.rules.any_pnl {
             return;
         }
         let Some(broken) = self.add_pnl(account, instrument, delta) else {
