@@ -15,6 +15,8 @@ mod barrier;
 mod completion;
 #[path = "../src/lanes/entry.rs"]
 mod entry;
+#[path = "../src/lanes/key.rs"]
+mod key;
 #[path = "../src/lanes/merge.rs"]
 mod merge;
 #[path = "../src/lanes/node.rs"]
