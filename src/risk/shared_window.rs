@@ -6,8 +6,9 @@
 //! slots taken. A shard takes slots before it uses them, many at a time while
 //! the limit is far, and what it has left is room in its lane's word, where it
 //! uses them, and where another shard may take them from it once no slot is
-//! free elsewhere. So a slot is never out of sight: it is free, room that
-//! anyone can take, or used.
+//! free elsewhere. So a slot is free, room that anyone can take, or used; only
+//! between the two steps that move it from the one to the other is it out of
+//! sight, and a judge who needs it just then refuses.
 //!
 //! Slots in use at a time are those taken, less the attempts that were a whole
 //! window ago by then; each judge counts those itself, in every lane. No time
@@ -97,14 +98,26 @@ pub(super) struct Lane {
     pub(super) word: CachePadded<AtomicU64>,
     /// Times that never fall; a power of two of them.
     places: Box<[AtomicU64]>,
+    /// The latest attempts that are read; the other places are for those that
+    /// are written meanwhile.
+    kept: u64,
     held: AtomicU32,
 }
+
+/// Attempts that a lane's holder can write while another shard reads its log.
+#[cfg(not(loom))]
+const SPARE: usize = 256;
+#[cfg(loom)]
+const SPARE: usize = 1;
 
 impl Lane {
     fn new(slots: usize) -> Self {
         Self {
             word: CachePadded::new(AtomicU64::new(0)),
-            places: (0..slots).map(|_| AtomicU64::new(0)).collect(),
+            places: (0..(slots + SPARE).next_power_of_two())
+                .map(|_| AtomicU64::new(0))
+                .collect(),
+            kept: slots as u64,
             held: AtomicU32::new(0),
         }
     }
@@ -118,7 +131,9 @@ impl Lane {
     /// Writes the holder's next attempt, which is seen once the word counts it.
     #[inline]
     pub(super) fn write(&self, word: u64, now: Nanos) {
-        self.place(attempts(word)).store(now.0, Ordering::Relaxed);
+        // Release: who reads this time where it looked for an older one sees
+        // in the word that the log went on.
+        self.place(attempts(word)).store(now.0, Ordering::Release);
     }
 
     /// The latest time in the log.
@@ -156,19 +171,30 @@ impl Lane {
     }
 
     /// How many attempts were a whole window ago at `now`, where `known` of
-    /// them are known to be. An attempt that the log has overwritten counts as
-    /// one: the log that follows it is as long as any limit.
+    /// them are known to be. An attempt that as many as the largest limit
+    /// follow counts as one: what follows it is enough to judge by.
     pub(super) fn expired(&self, known: u64, now: Nanos, window_ns: u64) -> u64 {
-        // Acquire: the times of the attempts that the word counts are seen. A
-        // time that is overwritten meanwhile reads as a later one, which makes
-        // fewer attempts expired.
-        let end = attempts(self.word.load(Ordering::Acquire));
+        loop {
+            // Acquire: the times of the attempts that the word counts are seen.
+            let end = attempts(self.word.load(Ordering::Acquire));
+            let expired = self.search(known, end, now, window_ns);
+            // Times are read right unless the holder came round the log
+            // meanwhile, the attempt included that it is about to count.
+            let spare = self.places.len() as u64 - self.kept;
+            if attempts(self.word.load(Ordering::Acquire)) - end < spare {
+                return expired;
+            }
+        }
+    }
+
+    /// [`expired`](Self::expired), of the first `end` attempts.
+    #[inline]
+    fn search(&self, known: u64, end: u64, now: Nanos, window_ns: u64) -> u64 {
         let is_old = |attempt| {
-            let time = self.place(attempt).load(Ordering::Relaxed);
+            let time = self.place(attempt).load(Ordering::Acquire);
             now.0.checked_sub(time).is_some_and(|age| age >= window_ns)
         };
-        let kept = self.places.len() as u64;
-        let mut low = known.max(end.saturating_sub(kept));
+        let mut low = known.max(end.saturating_sub(self.kept));
         // Everything below `low` is old: doubling steps, then halving ones.
         let mut step = 1;
         while low < end {
