@@ -7,7 +7,7 @@
 #![cfg(loom)]
 #![allow(dead_code, unused_imports)]
 
-use pitlane::{limits, types};
+use pitlane::{limits, time, types};
 
 #[path = "../src/lanes/barrier.rs"]
 mod barrier;
@@ -16,6 +16,7 @@ mod completion;
 #[path = "../src/lanes/entry.rs"]
 mod entry;
 #[path = "../src/lanes/key.rs"]
+#[allow(unreachable_pub)] // Public in the library.
 mod key;
 #[path = "../src/lanes/merge.rs"]
 mod merge;
@@ -23,6 +24,8 @@ mod merge;
 mod node;
 #[path = "../src/lanes/reentry.rs"]
 mod reentry;
+#[path = "../src/lanes/retired.rs"]
+mod retired;
 #[path = "../src/lanes/slab.rs"]
 mod slab;
 #[path = "../src/lanes/sync.rs"]

@@ -7,7 +7,7 @@
 use core::fmt;
 
 use crate::limits;
-use crate::time::Clock;
+use crate::time::{Clock, Nanos};
 use crate::types::ShardId;
 
 use super::driver::LocalDriver;
@@ -32,6 +32,8 @@ impl<D: LocalDriver> Staged<D> {
 /// An open batch; see [`Submitter::batch`].
 pub struct Batch<'a, D: LocalDriver, O: Observer, C: Clock> {
     submitter: &'a mut Submitter<D, O, C>,
+    /// The clock, read for the first operation that is watched.
+    stamp: Option<Nanos>,
 }
 
 impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
@@ -40,7 +42,10 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
     /// for a result of the same batch: it may not be on its way yet.
     pub fn batch<R>(&mut self, fill: impl FnOnce(&mut Batch<'_, D, O, C>) -> R) -> R {
         self.cell.enter_batch();
-        let mut batch = Batch { submitter: self };
+        let mut batch = Batch {
+            submitter: self,
+            stamp: None,
+        };
         fill(&mut batch)
     }
 }
@@ -74,9 +79,9 @@ impl<D: LocalDriver, O: Observer, C: Clock> Batch<'_, D, O, C> {
                 payload: command,
             });
         }
-        let stamp = self.submitter.stamp();
+        let stamp = self.stamp();
         self.stage(shard, Message::command(command, stamp));
-        self.submitter.tell_enqueued(shard, key, stamp);
+        self.tell_enqueued(shard, key, stamp);
         Ok(())
     }
 
@@ -116,11 +121,31 @@ impl<D: LocalDriver, O: Observer, C: Clock> Batch<'_, D, O, C> {
         let Some((slot, generation)) = self.submitter.claim() else {
             return refuse(LaneError::Full, operation);
         };
-        let stamp = self.submitter.stamp();
+        let stamp = self.stamp();
         let message = load_slot(slot, operation, key, stamp);
         self.stage(shard, message);
-        self.submitter.tell_enqueued(shard, key, stamp);
+        self.tell_enqueued(shard, key, stamp);
         Ok(self.submitter.future(slot, generation))
+    }
+
+    /// The batch's clock, where this operation is one that is watched.
+    #[inline]
+    fn stamp(&mut self) -> Option<Nanos> {
+        if !self.submitter.samples() {
+            return None;
+        }
+        if self.stamp.is_none() {
+            self.stamp = Some(self.submitter.core.clock.now());
+        }
+        self.stamp
+    }
+
+    #[inline]
+    fn tell_enqueued(&mut self, shard: u16, key: LaneKey, stamp: Option<Nanos>) {
+        if stamp.is_some() {
+            let staged = self.submitter.staged[usize::from(shard)].0.len();
+            self.submitter.tell_depth(shard, key, staged);
+        }
     }
 
     #[inline]

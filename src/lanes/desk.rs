@@ -4,7 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::time::{IdleStrategy, Nanos};
+use crate::time::Nanos;
 use crate::types::ShardId;
 
 use super::driver::{LocalDriver, Rest};
@@ -36,7 +36,6 @@ impl<D: PreTradeDriver> Desk<D> {
             handles: Handles::new(),
             home: Home {
                 lane: LaneId::Shard(shard),
-                idle: IdleStrategy::shared(),
                 queue: None,
             },
         }
@@ -225,7 +224,7 @@ impl<D: PreTradeDriver> LocalDriver for Desk<D> {
                 task_failed()
             });
             // SAFETY: the call was moved out; this is the slot's worker.
-            unsafe { publish(slot, outcome) };
+            unsafe { publish(slot, outcome, None) };
         } else {
             let outcome = catch_unwind(AssertUnwindSafe(|| self.close(call, now, abort)));
             let outcome = outcome.unwrap_or_else(|panic| {
@@ -237,7 +236,7 @@ impl<D: PreTradeDriver> LocalDriver for Desk<D> {
                 task_failed()
             });
             // SAFETY: the call was moved out; this is the slot's worker.
-            unsafe { publish(slot, outcome) };
+            unsafe { publish(slot, outcome, None) };
         }
         !abort
     }

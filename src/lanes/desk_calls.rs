@@ -130,12 +130,12 @@ impl<D: PreTradeDriver> Operation<Desk<D>> for Finalize {
     fn run(self, desk: &mut Desk<D>, now: Nanos, _slot: Slot) -> Outcome<(), D::Error> {
         let answer = desk.finalize(self.token, self.commit, now);
         // The wrapper's closing call is behind this one, so its slot is alive.
-        self.wrapper.word().set_finalizing(false);
+        self.wrapper.set_finalizing(false);
         answer.map_err(Failure::without_payload)
     }
 
     fn abort(self) -> Option<()> {
-        self.wrapper.word().set_finalizing(false);
+        self.wrapper.set_finalizing(false);
         None
     }
 }
@@ -247,7 +247,7 @@ macro_rules! typed_calls {
                 if slot.engine() != self.core.id {
                     return LaneFuture::ready(Err(Failure::without_payload(LaneError::DriverResult)));
                 }
-                slot.word().set_finalizing(true);
+                slot.set_finalizing(true);
                 let operation = Finalize {
                     token: held.token(),
                     wrapper: slot,
@@ -255,7 +255,7 @@ macro_rules! typed_calls {
                 };
                 self.operate_at(held.home(), operation)
                     .unwrap_or_else(|refused| {
-                    slot.word().set_finalizing(false);
+                    slot.set_finalizing(false);
                     LaneFuture::ready(Err(Failure::without_payload(refused.error.widen())))
                 })
             }

@@ -13,9 +13,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use crate::time::IdleStrategy;
-
-use super::completion::Generation;
+use super::completion::{Claim, Generation};
 use super::error::{Failure, LaneError};
 use super::reentry;
 use super::slab::{Slot, Waiter};
@@ -30,73 +28,61 @@ pub type Outcome<T, E = Infallible, P = ()> = Result<T, Failure<E, P>>;
 /// attempt answers [`LaneError::ValueConsumed`].
 #[must_use = "a dropped future drops the result on the lane"]
 pub struct LaneFuture<T: Send, E: Send = Infallible, P: Send = ()> {
-    state: State<T, E, P>,
-}
-
-enum State<T: Send, E: Send, P: Send> {
-    Pending(Pending<T, E, P>),
-    Ready(Outcome<T, E, P>),
-    Taken,
-}
-
-/// A claimed slot whose result has not been taken.
-struct Pending<T: Send, E: Send, P: Send> {
-    slot: Slot,
-    generation: Generation,
-    /// A waiter of ours stands in the slot's cell.
-    registered: bool,
-    idle: IdleStrategy,
+    /// Where the result comes to; none once it is taken, or where it was known
+    /// from the start.
+    slot: Option<Slot>,
+    /// With a slot, a [`Claim`] on it. Without, the address of a boxed outcome,
+    /// or zero once it is taken. Two plain words, because a pipeline of futures
+    /// moves each of them several times.
+    word: u64,
     result: PhantomData<Outcome<T, E, P>>,
 }
 
 impl<T: Send, E: Send, P: Send> Unpin for LaneFuture<T, E, P> {}
 
 impl<T: Send, E: Send, P: Send> LaneFuture<T, E, P> {
-    pub(crate) fn pending(slot: Slot, generation: Generation, idle: IdleStrategy) -> Self {
+    #[inline]
+    pub(crate) fn pending(slot: Slot, generation: Generation) -> Self {
         Self {
-            state: State::Pending(Pending {
-                slot,
-                generation,
-                registered: false,
-                idle,
-                result: PhantomData,
-            }),
+            slot: Some(slot),
+            word: Claim::from(generation).into(),
+            result: PhantomData,
         }
     }
 
-    pub(crate) const fn ready(outcome: Outcome<T, E, P>) -> Self {
+    /// A future that has its outcome; for what is refused, because it allocates.
+    #[cold]
+    pub(crate) fn ready(outcome: Outcome<T, E, P>) -> Self {
+        let address = Box::into_raw(Box::new(outcome)).expose_provenance();
         Self {
-            state: State::Ready(outcome),
+            slot: None,
+            // Addresses have 64 bits at most.
+            word: address as u64,
+            result: PhantomData,
         }
     }
 
     /// Whose workers it must not be waited for on.
     pub(super) fn engine(&self) -> Option<reentry::EngineId> {
-        match &self.state {
-            State::Pending(pending) => Some(pending.slot.engine()),
-            State::Ready(_) | State::Taken => None,
-        }
+        self.slot.map(|slot| slot.engine())
     }
 
     /// Whether the result is there; once taken, it stays done.
     #[must_use]
     #[inline]
     pub fn is_done(&self) -> bool {
-        match &self.state {
-            State::Pending(pending) => pending.is_done(),
-            State::Ready(_) | State::Taken => true,
-        }
+        self.slot
+            .is_none_or(|slot| slot.is_done(Claim::from(self.word).generation()))
     }
 
     /// The result, if it is there. Never waits.
     #[inline]
     pub fn try_get(&mut self) -> Option<Outcome<T, E, P>> {
-        if let State::Pending(pending) = &self.state
-            && !pending.is_done()
-        {
-            return None;
+        if self.is_done() {
+            Some(self.take())
+        } else {
+            None
         }
-        Some(self.take())
     }
 
     /// Waits for the result: spins, then yields, then sleeps until it is woken.
@@ -121,45 +107,28 @@ impl<T: Send, E: Send, P: Send> LaneFuture<T, E, P> {
     }
 
     fn wait_until(&mut self, deadline: Option<Instant>) -> Option<Outcome<T, E, P>> {
-        if let State::Pending(pending) = &mut self.state
-            && !pending.is_done()
+        if let Some(slot) = self.slot
+            && !self.is_done()
         {
-            if reentry::in_engine(pending.slot.engine()) {
+            if reentry::in_engine(slot.engine()) {
                 return Some(Err(Failure::without_payload(LaneError::ReentrantLane)));
             }
-            if !pending.block(deadline) {
+            if !self.block(slot, deadline) {
                 return None;
             }
         }
         Some(self.take())
     }
 
-    /// The result of a future that is done.
-    #[inline]
-    fn take(&mut self) -> Outcome<T, E, P> {
-        match core::mem::replace(&mut self.state, State::Taken) {
-            State::Pending(pending) => pending.into_result(),
-            State::Ready(outcome) => outcome,
-            State::Taken => Err(Failure::without_payload(LaneError::ValueConsumed)),
-        }
-    }
-}
-
-impl<T: Send, E: Send, P: Send> Pending<T, E, P> {
-    #[inline]
-    fn is_done(&self) -> bool {
-        self.slot.is_done(self.generation)
-    }
-
     /// Blocks until done; `false` when the deadline came first.
-    fn block(&mut self, deadline: Option<Instant>) -> bool {
-        let mut idle = self.idle;
+    fn block(&mut self, slot: Slot, deadline: Option<Instant>) -> bool {
+        let mut idle = slot.idle();
         while idle.pause() {
             if self.is_done() {
                 return true;
             }
         }
-        if !self.register(Waiter::Thread(super::sync::current())) {
+        if !self.register(slot, Waiter::Thread(super::sync::current())) {
             return true;
         }
         while !self.is_done() {
@@ -176,30 +145,68 @@ impl<T: Send, E: Send, P: Send> Pending<T, E, P> {
         true
     }
 
-    fn register(&mut self, waiter: Waiter) -> bool {
-        self.slot.register(waiter, &mut self.registered)
+    fn register(&mut self, slot: Slot, waiter: Waiter) -> bool {
+        let mut claim = Claim::from(self.word);
+        let registered = slot.register(&mut claim, waiter);
+        self.word = claim.into();
+        registered
     }
 
+    /// The result of a future that is done.
     #[inline]
-    fn into_result(self) -> Outcome<T, E, P> {
-        let this = core::mem::ManuallyDrop::new(self);
-        // SAFETY: the slot is done, so the worker wrote an outcome of this type
-        // (the submit that made this future fixed it), and only this future
-        // takes it.
-        let outcome = unsafe { this.slot.read::<Outcome<T, E, P>>() };
-        this.slot.release();
-        outcome
+    fn take(&mut self) -> Outcome<T, E, P> {
+        let word = core::mem::take(&mut self.word);
+        match self.slot.take() {
+            // SAFETY: done, so the worker wrote an outcome of this type (the
+            // submit that made this future fixed it), and only this future
+            // takes it, once.
+            Some(slot) => unsafe { take_out(slot, word.into()) },
+            None => match Self::boxed(word) {
+                Some(outcome) => *outcome,
+                None => Err(Failure::without_payload(LaneError::ValueConsumed)),
+            },
+        }
+    }
+
+    /// The outcome that was known from the start; of a word that was taken out.
+    #[cold]
+    fn boxed(word: u64) -> Option<Box<Outcome<T, E, P>>> {
+        // An address, so it fits.
+        let address = usize::try_from(word).unwrap_or(0);
+        let outcome = core::ptr::with_exposed_provenance_mut(address);
+        // SAFETY: without a slot a word that is not zero is the address of a
+        // box of this type, and it was taken out of its future.
+        (address != 0).then(|| unsafe { Box::from_raw(outcome) })
     }
 }
 
-impl<T: Send, E: Send, P: Send> Drop for Pending<T, E, P> {
+/// Moves the outcome of a done operation out, and gives the slot back.
+///
+/// # Safety
+/// It is done, has an outcome of this type, and the claim is the caller's.
+#[inline]
+unsafe fn take_out<T: Send, E: Send, P: Send>(slot: Slot, claim: Claim) -> Outcome<T, E, P> {
+    // SAFETY: by the caller's promise.
+    let outcome = unsafe { slot.read::<Outcome<T, E, P>>() };
+    // Before anybody drops it: a wrapper among it sends the slot away.
+    slot.release(claim);
+    outcome
+}
+
+impl<T: Send, E: Send, P: Send> Drop for LaneFuture<T, E, P> {
+    #[inline]
     fn drop(&mut self) {
-        if self.slot.abandon() {
-            // SAFETY: done before it was abandoned: as in `into_result`.
-            let unwanted = unsafe { self.slot.read::<Outcome<T, E, P>>() };
-            // Before the drop: a wrapper among it sends the slot away.
-            self.slot.release();
-            drop(unwanted);
+        let word = core::mem::take(&mut self.word);
+        match self.slot {
+            Some(slot) => {
+                let mut claim = Claim::from(word);
+                if slot.abandon(&mut claim) {
+                    // SAFETY: done before it was abandoned: as in `take`.
+                    drop(unsafe { take_out::<T, E, P>(slot, claim) });
+                }
+            }
+            None if word != 0 => drop(Self::boxed(word)),
+            None => {}
         }
     }
 }
@@ -208,9 +215,9 @@ impl<T: Send, E: Send, P: Send> Future for LaneFuture<T, E, P> {
     type Output = Outcome<T, E, P>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let State::Pending(pending) = &mut self.state
-            && !pending.is_done()
-            && pending.register(Waiter::Task(cx.waker().clone()))
+        if let Some(slot) = self.slot
+            && !self.is_done()
+            && self.register(slot, Waiter::Task(cx.waker().clone()))
         {
             return Poll::Pending;
         }

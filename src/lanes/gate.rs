@@ -10,7 +10,7 @@ use super::driver::LocalDriver;
 use super::entry::{Admission, SubmitterCell};
 use super::message::Message;
 use super::node::Door;
-use super::slab::SlabRef;
+use super::slab::Share;
 use super::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use super::tickets::Tickets;
 use super::wake::{Sleeper, lock};
@@ -18,7 +18,7 @@ use super::wake::{Sleeper, lock};
 /// The worker's end of one submitter's ring.
 pub(crate) struct RingEnd<D: LocalDriver> {
     pub(crate) ring: Consumer<Message<D>>,
-    pub(crate) slab: SlabRef,
+    pub(crate) slab: Share,
     pub(crate) submitter: Arc<SubmitterCell>,
 }
 

@@ -9,18 +9,22 @@ use crate::limits;
 
 use super::driver::LocalDriver;
 use super::gate::{Gate, RingEnd};
+use super::looks::LOOKS_MAX;
 use super::merge::{Merge, Rings, UNSEEN};
 use super::message::Message;
 use super::node::{NodeList, NodeQueue};
-use super::slab::{SlabRef, Slot};
+use super::slab::{Share, Slot};
 
 /// The most messages that are read before their ring slots are given back.
-const CHUNK: usize = 64;
+const CHUNK: usize = LOOKS_MAX;
 
 /// What the worker takes from its rings.
 pub(crate) enum Taken<'a, D: LocalDriver> {
-    Message(&'a Message<D>, SlabRef),
+    Message(&'a Message<D>, &'a Share),
     Node(Slot),
+    /// The messages since the last one of these had one ring; their slots'
+    /// memory is kept until this.
+    RunEnd,
 }
 
 /// The worker's side of a shard's rings.
@@ -150,10 +154,11 @@ impl<D: LocalDriver> Inbox<D> {
                 }
                 self.merge.ran(message.ticket);
             }
-            run(Taken::Message(message, end.slab));
+            run(Taken::Message(message, &end.slab));
             count += 1;
         }
         chunk.commit(count);
+        run(Taken::RunEnd);
         #[cfg(test)]
         if self.ignore_order {
             end.submitter.room.wake();

@@ -17,12 +17,13 @@ use super::entry::Phase;
 use super::gate::{Gate, Tally};
 use super::inbox::{Inbox, Taken};
 use super::key::LaneKey;
+use super::looks::Looks;
 use super::message::{Content, Message};
 use super::observer::{Guarded, Hooks, NoopObserver, Observer, Place};
 use super::operation::{Call, Ended, fenced};
 use super::reentry;
 use super::shared::Core;
-use super::slab::{SlabRef, Slot};
+use super::slab::{Share, Slot};
 
 /// What a turn did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,7 @@ struct Running<D: LocalDriver, O: Observer> {
     driver: Option<D>,
     finished: bool,
     hooks: Guarded<O>,
+    looks: Looks,
 }
 
 /// Counts of one batch, added to the shard's tally at its end.
@@ -93,6 +95,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
                 driver,
                 finished: false,
                 hooks,
+                looks: Looks::new(),
             },
             turns_until_reap: REAP_EVERY,
         }
@@ -160,6 +163,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
         let taken = self.inbox.take(budget, |taken| match taken {
             Taken::Message(message, slab) => running.run(message, slab, now, clock, &mut counts),
             Taken::Node(slot) => running.run_node(slot, now, &mut counts),
+            Taken::RunEnd => running.looks.finish(),
         });
         if taken > 0 {
             counts.add_to(&running.gate.tally);
@@ -295,7 +299,7 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
     fn run(
         &mut self,
         message: &Message<D>,
-        slab: SlabRef,
+        slab: &Share,
         now: Nanos,
         clock: &impl Clock,
         counts: &mut BatchCounts,
@@ -325,7 +329,7 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
     fn run_unwatched(
         &mut self,
         message: &Message<D>,
-        slab: SlabRef,
+        slab: &Share,
         now: Nanos,
         counts: &mut BatchCounts,
     ) -> bool {
@@ -341,7 +345,7 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
                 // SAFETY: the message was made with this entry point for the
                 // operation in this slot, and each message is run once.
                 #[allow(unsafe_code)]
-                let ended = unsafe { run(slab.slot(slot), call) };
+                let ended = unsafe { run(slab.slot(slot), call, Some(&mut self.looks)) };
                 match ended {
                     Ended::Ran => counts.completed += 1,
                     Ended::Aborted => counts.aborted += 1,

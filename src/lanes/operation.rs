@@ -10,6 +10,7 @@ use crate::time::Nanos;
 
 use super::error::{Failure, LaneError};
 use super::future::Outcome;
+use super::looks::Looks;
 use super::slab::Slot;
 
 /// One call on a driver, with what it needs.
@@ -71,13 +72,17 @@ pub(crate) enum Ended {
 /// # Safety
 /// The slot holds the operation that the pointer was made for, and the caller
 /// is the worker that it was sent to.
-pub(crate) type RunTask<D> = unsafe fn(Slot, Call<'_, D>) -> Ended;
+pub(crate) type RunTask<D> = unsafe fn(Slot, Call<'_, D>, Option<&mut Looks>) -> Ended;
 
 /// The entry point for one type of operation; see [`RunTask`].
 ///
 /// # Safety
 /// As for [`RunTask`].
-pub(crate) unsafe fn run_task<D, O: Operation<D>>(slot: Slot, call: Call<'_, D>) -> Ended {
+pub(crate) unsafe fn run_task<D, O: Operation<D>>(
+    slot: Slot,
+    call: Call<'_, D>,
+    looks: Option<&mut Looks>,
+) -> Ended {
     // SAFETY: by the caller's promise.
     let operation = unsafe { slot.read::<O>() };
     let (outcome, ended) = match call {
@@ -108,27 +113,48 @@ pub(crate) unsafe fn run_task<D, O: Operation<D>>(slot: Slot, call: Call<'_, D>)
         },
     };
     // SAFETY: the operation was moved out, and the worker owns the slot.
-    unsafe { publish(slot, outcome) };
+    unsafe { publish(slot, outcome, looks) };
     ended
 }
 
 /// Writes an outcome, completes the slot, and drops what nobody wants.
 ///
 /// # Safety
-/// The slot is pending, empty, and the caller is the worker that it was sent to.
-pub(crate) unsafe fn publish<T: Send, E: Send, P: Send>(slot: Slot, outcome: Outcome<T, E, P>) {
+/// The slot is pending, empty, and the caller is the worker that it was sent
+/// to; with `looks`, it has a share of the slab until those are done.
+#[inline]
+pub(crate) unsafe fn publish<T: Send, E: Send, P: Send>(
+    slot: Slot,
+    outcome: Outcome<T, E, P>,
+    looks: Option<&mut Looks>,
+) {
     // SAFETY: by the caller's promise.
     unsafe { slot.write(outcome) };
-    // SAFETY: the outcome is written.
-    if unsafe { slot.complete() } {
-        // SAFETY: written above, and nobody else will read it.
-        let unwanted = unsafe { slot.read::<Outcome<T, E, P>>() };
-        // A wrapper among it has the slot, and sends it to be closed.
-        let kept = slot.word().is_kept();
-        fenced(|| drop(unwanted));
-        if !kept {
-            slot.recycle();
+    match looks {
+        Some(looks) => looks.publish(slot, drop_unwanted::<T, E, P>),
+        None => {
+            // SAFETY: the outcome is written.
+            if unsafe { slot.complete() } {
+                // SAFETY: nobody else will read it.
+                unsafe { drop_unwanted::<T, E, P>(slot) };
+            }
         }
+    }
+}
+
+/// Drops an outcome that nobody wants, and recycles its slot.
+///
+/// # Safety
+/// It stands in the slot, and both are the caller's.
+#[cold]
+unsafe fn drop_unwanted<T: Send, E: Send, P: Send>(slot: Slot) {
+    // SAFETY: by the caller's promise.
+    let unwanted = unsafe { slot.read::<Outcome<T, E, P>>() };
+    // A wrapper among it has the slot, and sends it to be closed.
+    let kept = slot.word().is_kept();
+    fenced(|| drop(unwanted));
+    if !kept {
+        slot.recycle();
     }
 }
 

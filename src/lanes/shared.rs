@@ -115,6 +115,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Core<D, O, C> {
         let slab = SlabOwner::new(
             self.settings.completion_slots,
             self.id,
+            self.settings.idle,
             Arc::clone(&self.lists),
         );
         for gate in &self.gates {
@@ -126,7 +127,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Core<D, O, C> {
             let (producer, consumer) = rtrb::RingBuffer::new(self.settings.ring_capacity);
             gate.register(RingEnd {
                 ring: consumer,
-                slab: slab.by_ref(),
+                slab: slab.share(),
                 submitter: Arc::clone(&cell),
             });
             rings.push(producer);

@@ -3,8 +3,12 @@
 //!
 //! A slot holds the operation until it runs and its result until it is taken.
 //! Who may touch a slot's cells at any moment is decided by its
-//! [`Completion`] word alone. The slab outlives its submitter while slots are
-//! out, and is freed with the last of them.
+//! [`Completion`] alone. What is small stands in one cache line with the
+//! slot's word, so that a round trip moves one line to the worker and back.
+//!
+//! The slab is kept by its [`Share`]s, the submitter's and one for each ring.
+//! Slots that are out when the last share goes keep it too;
+//! [`retired`](super::retired) frees it then.
 #![allow(unsafe_code)]
 
 use core::cell::UnsafeCell;
@@ -14,17 +18,42 @@ use core::task::Waker;
 
 use std::sync::Arc;
 
-use super::completion::{Completed, Completion, Generation};
+use crossbeam_utils::CachePadded;
+
+use crate::time::IdleStrategy;
+
+use super::completion::{Claim, Completion, Generation, LetGo, Wish, Wished, Word};
 use super::node::{Node, NodeList};
 use super::reentry::EngineId;
-use super::sync::{AtomicUsize, Ordering, Thread};
+use super::retired;
+use super::sync::{AtomicBool, AtomicUsize, Ordering, Thread};
 
 /// The largest operation, and the largest result, that a slot holds.
 pub(crate) const PAYLOAD_BYTES: usize = 256;
 
-/// Room for an operation or its result.
+/// What fits beside the word.
+const SMALL_BYTES: usize = 40;
+
+/// The front of a slot: its word, and a small operation or result.
 #[repr(C, align(64))]
-struct Payload(UnsafeCell<MaybeUninit<[u8; PAYLOAD_BYTES]>>);
+struct Front {
+    word: Word,
+    slab: NonNull<Slab>,
+    index: u16,
+    /// A plain commit or rollback of the slot's wrapper is under way.
+    finalizing: AtomicBool,
+    small: Small,
+}
+
+#[repr(C, align(8))]
+struct Small(UnsafeCell<MaybeUninit<[u8; SMALL_BYTES]>>);
+
+/// Room for a large operation or its result.
+#[repr(C, align(64))]
+struct Large(UnsafeCell<MaybeUninit<[u8; PAYLOAD_BYTES]>>);
+
+#[cfg(not(loom))] // Its atomics are larger.
+const _: () = assert!(size_of::<Front>() == 64, "one cache line");
 
 /// Who waits for a result.
 #[derive(Debug)]
@@ -44,166 +73,265 @@ impl Waiter {
     }
 }
 
-struct Slab {
-    words: Box<[Completion]>,
+/// The slots.
+pub(crate) struct Slab {
+    fronts: Box<[Front]>,
+    /// Apart from the fronts, because nearly nobody writes to them.
+    wishes: Box<[Wish]>,
     waiters: Box<[UnsafeCell<Waiter>]>,
-    payloads: Box<[Payload]>,
+    large: Box<[Large]>,
     /// The links by which wrappers' slots reach their lane without a ring.
     nodes: Box<[Node]>,
-    /// Slots that are not returned for good, one for the submitter, and one for
-    /// each wrapper.
-    alive: AtomicUsize,
+    /// The submitter and its rings.
+    shares: AtomicUsize,
+    /// Wrappers, and futures that are going away.
+    guests: CachePadded<AtomicUsize>,
+    /// No share is left; who recycles a slot looks whether it was the last.
+    retired: AtomicBool,
     /// The lists that nodes go to, by shard.
     lists: Arc<[NodeList]>,
     engine: EngineId,
+    /// How those wait that wait for a result.
+    idle: IdleStrategy,
 }
 
-// SAFETY: the cells are touched only by the party that the slot's word names;
-// what is put into them is required to be `Send` where it is put in.
+// SAFETY: the cells are touched only by the party that the slot's completion
+// names; what is put into them is required to be `Send` where it is put in.
 unsafe impl Send for Slab {}
 // SAFETY: as above; every other field is `Sync` by itself.
 unsafe impl Sync for Slab {}
 
-/// The submitter's end: claims slots, and marks them orphans when it goes.
+/// Keeps a slab's memory, not its slots: the submitter's, or a ring's.
+pub(crate) struct Share(NonNull<Slab>);
+
+// SAFETY: a slab is `Send` and `Sync`.
+unsafe impl Send for Share {}
+// SAFETY: as above.
+unsafe impl Sync for Share {}
+
+impl Share {
+    fn slab(&self) -> &Slab {
+        // SAFETY: alive while this share is.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The slot that a message of this slab's submitter names.
+    #[inline]
+    pub(crate) fn slot(&self, index: u16) -> Slot {
+        Slot(NonNull::from(&self.slab().fronts[usize::from(index)]))
+    }
+}
+
+impl Clone for Share {
+    fn clone(&self) -> Self {
+        // Relaxed: this share keeps the slab alive meanwhile.
+        self.slab().shares.fetch_add(1, Ordering::Relaxed);
+        Self(self.0)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        // Release: what this party did is over; acquire: so is everyone else's.
+        if self.slab().shares.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // Shares come from shares, so there will be none again.
+            self.slab().retired.store(true, Ordering::Relaxed);
+            retired::keep(Remains(self.0));
+        }
+    }
+}
+
+/// Keeps a slab's memory on behalf of who has, or had, one of its slots.
+struct Guest(NonNull<Slab>);
+
+// SAFETY: a slab is `Send` and `Sync`.
+unsafe impl Send for Guest {}
+// SAFETY: as above.
+unsafe impl Sync for Guest {}
+
+impl Guest {
+    /// Made by the party that has the slot.
+    fn of(slot: Slot) -> Self {
+        // Relaxed: the slot keeps the slab alive, and whoever sees it freed
+        // sees this.
+        slot.slab().guests.fetch_add(1, Ordering::Relaxed);
+        Self(slot.front().slab)
+    }
+
+    fn slab(&self) -> &Slab {
+        // SAFETY: alive while this guest is.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // Before the last touch: the slab may be gone after it.
+        let retired = self.slab().retired.load(Ordering::Relaxed);
+        self.slab().guests.fetch_sub(1, Ordering::AcqRel);
+        if retired {
+            retired::sweep();
+        }
+    }
+}
+
+/// A slab without shares; dropping it frees it.
+pub(crate) struct Remains(NonNull<Slab>);
+
+// SAFETY: a slab is `Send`.
+unsafe impl Send for Remains {}
+
+impl Remains {
+    /// No slot is out and nobody visits, for good: only a submitter claims, and
+    /// it is gone.
+    pub(crate) fn is_over(&self) -> bool {
+        // SAFETY: freed by its drop alone.
+        let slab = unsafe { self.0.as_ref() };
+        // In this order: who made a guest had a slot.
+        slab.fronts.iter().all(|front| front.word.is_free())
+            && slab.guests.load(Ordering::Acquire) == 0
+    }
+}
+
+impl Drop for Remains {
+    fn drop(&mut self) {
+        // SAFETY: it was leaked from a box, and is over.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// The submitter's end: claims slots.
 pub(crate) struct SlabOwner {
-    slab: NonNull<Slab>,
+    share: Share,
     /// Where the next free slot is looked for: results are mostly taken in the
     /// order of their submits.
     cursor: usize,
 }
 
-// SAFETY: a slab is `Send` and `Sync`; the owner's end is one value.
-unsafe impl Send for SlabOwner {}
-
-/// A claimed slot, to be found again by index.
+/// A claimed slot: one word, because futures are moved about.
 #[derive(Clone, Copy)]
-pub(crate) struct Slot {
-    slab: NonNull<Slab>,
-    index: u16,
-}
+pub(crate) struct Slot(NonNull<Front>);
 
-// SAFETY: a slot is a pointer to a slab, which is `Sync`, kept alive by the
+// SAFETY: a slot is a pointer into a slab, which is `Sync`, kept alive by the
 // claim that made the slot.
 unsafe impl Send for Slot {}
-// SAFETY: as above; every use is guarded by the slot's word.
+// SAFETY: as above; every use is guarded by the slot's completion.
 unsafe impl Sync for Slot {}
 
-/// A slab as the worker knows it, by its ring.
-#[derive(Clone, Copy)]
-pub(crate) struct SlabRef(NonNull<Slab>);
-
-// SAFETY: a pointer to a `Sync` slab; only used for slots that a message names,
-// and a message's slot is out, so the slab is alive.
-unsafe impl Send for SlabRef {}
-
-impl SlabRef {
-    /// The slot that a message names.
-    #[inline]
-    pub(crate) fn slot(self, index: u16) -> Slot {
-        Slot {
-            slab: self.0,
-            index,
-        }
-    }
-}
-
 impl SlabOwner {
-    pub(crate) fn new(slots: u16, engine: EngineId, lists: Arc<[NodeList]>) -> Self {
+    pub(crate) fn new(
+        slots: u16,
+        engine: EngineId,
+        idle: IdleStrategy,
+        lists: Arc<[NodeList]>,
+    ) -> Self {
+        // What futures kept after their submitter had gone, and let go of since.
+        retired::sweep();
         let count = usize::from(slots);
-        let slab = Box::new(Slab {
-            words: (0..count).map(|_| Completion::new()).collect(),
+        let slab = Box::leak(Box::new(Slab {
+            fronts: Box::new([]),
+            wishes: (0..count).map(|_| Wish::new()).collect(),
             waiters: (0..count)
                 .map(|_| UnsafeCell::new(Waiter::Nobody))
                 .collect(),
-            payloads: (0..count)
-                .map(|_| Payload(UnsafeCell::new(MaybeUninit::uninit())))
+            large: (0..count)
+                .map(|_| Large(UnsafeCell::new(MaybeUninit::uninit())))
                 .collect(),
             nodes: (0..if lists.is_empty() { 0 } else { count })
                 .map(|_| Node::new())
                 .collect(),
-            alive: AtomicUsize::new(count + 1),
+            shares: AtomicUsize::new(1),
+            guests: CachePadded::new(AtomicUsize::new(0)),
+            retired: AtomicBool::new(false),
             lists,
             engine,
-        });
+            idle,
+        }));
+        let mut slab = NonNull::from(slab);
+        let front = |index| Front {
+            word: Word::new(),
+            slab,
+            index,
+            finalizing: AtomicBool::new(false),
+            small: Small(UnsafeCell::new(MaybeUninit::uninit())),
+        };
+        let fronts = (0..slots).map(front).collect();
+        // SAFETY: just made, and nobody else knows it yet.
+        unsafe { slab.as_mut() }.fronts = fronts;
         Self {
-            slab: NonNull::from(Box::leak(slab)),
+            share: Share(slab),
             cursor: 0,
         }
     }
 
-    pub(crate) fn by_ref(&self) -> SlabRef {
-        SlabRef(self.slab)
-    }
-
-    fn slab(&self) -> &Slab {
-        // SAFETY: alive while its owner is, by the owner's share of `alive`.
-        unsafe { self.slab.as_ref() }
+    /// For a worker that runs this submitter's operations.
+    pub(crate) fn share(&self) -> Share {
+        self.share.clone()
     }
 
     /// Takes a free slot, if there is one: the next one as a rule, else a scan.
     #[inline]
     pub(crate) fn claim(&mut self) -> Option<(Slot, Generation)> {
-        let count = self.slab().words.len();
-        for _ in 0..count {
+        let fronts = &self.share.slab().fronts;
+        for _ in 0..fronts.len() {
             let index = self.cursor;
-            self.cursor = if index + 1 == count { 0 } else { index + 1 };
-            if let Some(generation) = self.slab().words[index].claim() {
-                let slot = Slot {
-                    slab: self.slab,
-                    // The constructor takes the count as u16.
-                    index: u16::try_from(index).unwrap_or(u16::MAX),
-                };
-                return Some((slot, generation));
+            self.cursor = if index + 1 == fronts.len() {
+                0
+            } else {
+                index + 1
+            };
+            if let Some(generation) = fronts[index].word.claim() {
+                // The constructor takes the count as u16.
+                let index = u16::try_from(index).unwrap_or(u16::MAX);
+                return Some((self.share.slot(index), generation));
             }
         }
         None
     }
 }
 
-impl Drop for SlabOwner {
-    fn drop(&mut self) {
-        // What is still out returns its share itself.
-        let free = self
-            .slab()
-            .words
-            .iter()
-            .filter(|word| word.orphan())
-            .count();
-        give_back(self.slab, free + 1);
-    }
-}
-
-/// Returns shares of the slab; the last ones free it.
-fn give_back(slab: NonNull<Slab>, shares: usize) {
-    // SAFETY: the caller's shares keep it alive until this subtraction.
-    let alive = unsafe { &slab.as_ref().alive };
-    // Release: what this party did is over; acquire: so is everyone else's.
-    if alive.fetch_sub(shares, Ordering::AcqRel) == shares {
-        // SAFETY: it was leaked from a box, and no share is left.
-        drop(unsafe { Box::from_raw(slab.as_ptr()) });
-    }
-}
-
 impl Slot {
     #[inline]
-    fn slab(&self) -> &Slab {
-        // SAFETY: a claimed slot keeps its slab alive until it is recycled,
-        // and no slot is used after that.
-        unsafe { self.slab.as_ref() }
+    fn front(&self) -> &Front {
+        // SAFETY: a claimed slot keeps its slab alive until it is recycled;
+        // who uses a slot after that has a share.
+        unsafe { self.0.as_ref() }
     }
 
     #[inline]
-    pub(crate) fn word(&self) -> &Completion {
-        &self.slab().words[usize::from(self.index)]
+    fn slab(&self) -> &Slab {
+        // SAFETY: as above.
+        unsafe { self.front().slab.as_ref() }
+    }
+
+    fn place(&self) -> usize {
+        usize::from(self.front().index)
+    }
+
+    #[inline]
+    pub(crate) fn word(&self) -> &Word {
+        &self.front().word
+    }
+
+    #[inline]
+    fn completion(&self) -> Completion<'_> {
+        Completion {
+            word: self.word(),
+            wish: &self.slab().wishes[self.place()],
+        }
     }
 
     #[inline]
     pub(crate) fn index(self) -> u16 {
-        self.index
+        self.front().index
     }
 
     pub(crate) fn engine(&self) -> EngineId {
         self.slab().engine
+    }
+
+    pub(crate) fn idle(&self) -> IdleStrategy {
+        self.slab().idle
     }
 
     /// Where a `T` stands in the slot.
@@ -215,10 +343,11 @@ impl Slot {
                 "an operation and its result each fit 256 bytes; box what is larger"
             );
         }
-        self.slab().payloads[usize::from(self.index)]
-            .0
-            .get()
-            .cast::<T>()
+        if const { size_of::<T>() <= SMALL_BYTES && align_of::<T>() <= 8 } {
+            self.front().small.0.get().cast::<T>()
+        } else {
+            self.slab().large[self.place()].0.get().cast::<T>()
+        }
     }
 
     /// Puts an operation or a result in.
@@ -243,52 +372,71 @@ impl Slot {
         unsafe { self.payload::<T>().read() }
     }
 
-    /// The worker's end of an operation: publishes the result, wakes who waits;
-    /// whether nobody wants it, so that the caller must drop it and then
+    /// The worker's end of an operation whose result it wrote: publishes it.
+    /// The worker must look for wishes after a fence, with a share to do it by.
+    #[inline]
+    pub(crate) fn publish(&self) -> Generation {
+        self.word().publish()
+    }
+
+    /// A look for wishes of a published operation: wakes who waits; whether
+    /// nobody wants the result, so that the caller must drop it and then
     /// [`recycle`](Self::recycle).
     ///
     /// # Safety
-    /// The result was written, and this is the worker that the slot was sent to.
+    /// This is the worker that published that use of the slot, and it has a
+    /// share of the slab.
     #[inline]
-    pub(crate) unsafe fn complete(self) -> bool {
-        match self.word().complete() {
-            Completed::Delivered => false,
-            Completed::Wake => {
-                // SAFETY: the word gives the cell to the worker.
+    pub(crate) unsafe fn look(self, generation: Generation) -> bool {
+        match self.completion().look(generation) {
+            Wished::Nothing => false,
+            Wished::Waking => {
+                // SAFETY: the wish gives the cell to the worker.
                 let waiter = unsafe { self.take_waiter() };
-                if self.word().woken() {
+                if self.completion().taken(generation) {
                     self.recycle();
                 }
                 waiter.wake();
                 false
             }
-            Completed::Abandoned { waiter } => {
-                if waiter {
-                    // SAFETY: the word gives the cell to the worker.
-                    drop(unsafe { self.take_waiter() });
-                    // A wrapper in the result re-arms the slot, and waits for
-                    // this. The future is gone, so nobody has let go of it.
-                    self.word().woken();
-                }
-                true
-            }
+            Wished::Dropping => true,
         }
     }
 
+    /// As publish and look in one, without a share: whether nobody wants the
+    /// result, which is then not published.
+    ///
     /// # Safety
-    /// The slot's word gives the cell to the caller.
+    /// The result was written, and this is the worker that the slot was sent to.
+    pub(crate) unsafe fn complete(self) -> bool {
+        let waiter = match self.completion().close() {
+            Wished::Dropping => return true,
+            Wished::Nothing => Waiter::Nobody,
+            // SAFETY: the wish gives the cell to the worker.
+            Wished::Waking => unsafe { self.take_waiter() },
+        };
+        self.word().publish();
+        waiter.wake();
+        false
+    }
+
+    /// # Safety
+    /// The slot's completion gives the cell to the caller.
     unsafe fn take_waiter(&self) -> Waiter {
-        let cell = self.slab().waiters[usize::from(self.index)].get();
+        let cell = self.slab().waiters[self.place()].get();
         // SAFETY: exclusive by the caller's promise.
         core::mem::replace(unsafe { &mut *cell }, Waiter::Nobody)
     }
 
-    /// Frees the slot for its next use; the caller is the last party.
+    /// Frees the slot for its next use; the caller has it, and no more after
+    /// this.
     #[inline]
     pub(crate) fn recycle(self) {
-        let orphan = self.word().recycle();
-        if orphan {
-            give_back(self.slab, 1);
+        // Before the last touch: the slab may be gone after it.
+        let retired = self.slab().retired.load(Ordering::Relaxed);
+        self.word().recycle();
+        if retired {
+            retired::sweep();
         }
     }
 
@@ -299,45 +447,90 @@ impl Slot {
 
     /// Puts the future's waiter in, for the worker to wake; `false` when the
     /// result is there already.
-    pub(crate) fn register(&self, waiter: Waiter, registered: &mut bool) -> bool {
-        if *registered && !self.word().unregister() {
+    pub(crate) fn register(&self, claim: &mut Claim, waiter: Waiter) -> bool {
+        let generation = claim.generation();
+        if claim.is_waiting() && !self.completion().unregister(generation) {
             return false;
         }
-        *registered = false;
-        let cell = self.slab().waiters[usize::from(self.index)].get();
-        // SAFETY: without its mark in the word the cell is the future's.
+        let cell = self.slab().waiters[self.place()].get();
+        // SAFETY: without a wish the cell is the future's.
         unsafe { *cell = waiter };
-        if self.word().register() {
-            *registered = true;
-            return true;
+        let registered = self.completion().register(generation);
+        claim.set_waiting(registered);
+        if !registered {
+            // SAFETY: the wish was not made, so the cell is still the future's.
+            drop(unsafe { self.take_waiter() });
         }
-        // SAFETY: the mark was not set, so the cell is still the future's.
-        drop(unsafe { self.take_waiter() });
-        false
+        registered
     }
 
     /// The future took the result out of a completed slot; a wrapper among it
     /// keeps the slot.
     #[inline]
-    pub(crate) fn release(self) {
-        if self.word().is_kept() {
-            return;
+    pub(crate) fn release(self, claim: Claim) {
+        if claim.is_waiting() {
+            self.release_waited(claim.generation());
+        } else if !self.word().is_kept() {
+            self.recycle();
         }
-        if self.word().release() {
+    }
+
+    #[cold]
+    fn release_waited(self, generation: Generation) {
+        let is_kept = self.word().is_kept();
+        let has_waiter = if is_kept {
+            self.completion().settle(generation)
+        } else {
+            match self.completion().let_go(generation) {
+                LetGo::ToWorker => return,
+                LetGo::WithWaiter => true,
+                LetGo::Free => false,
+            }
+        };
+        if has_waiter {
+            // SAFETY: the wish was taken back, so the cell is the future's.
+            drop(unsafe { self.take_waiter() });
+        }
+        if !is_kept {
             self.recycle();
         }
     }
 
     /// The future goes away; `true` when the result is there, for it to drop
     /// and then [`release`](Self::release).
-    pub(crate) fn abandon(&self) -> bool {
-        self.word().abandon()
+    pub(crate) fn abandon(&self, claim: &mut Claim) -> bool {
+        let generation = claim.generation();
+        if self.is_done(generation) {
+            return true;
+        }
+        // The worker may recycle the slot while this still looks at it.
+        let _guest = Guest::of(*self);
+        if claim.is_waiting() {
+            if !self.completion().unregister(generation) {
+                return true;
+            }
+            claim.set_waiting(false);
+            // SAFETY: the wish was taken back, so the cell is the future's.
+            drop(unsafe { self.take_waiter() });
+        }
+        !self.completion().abandon(generation)
+    }
+
+    /// Marks, or unmarks, a plain finalization of the slot's wrapper.
+    pub(crate) fn set_finalizing(&self, finalizing: bool) {
+        self.front().finalizing.store(finalizing, Ordering::Release);
+    }
+
+    /// Whether a plain finalization is under way.
+    pub(crate) fn is_finalizing(&self) -> bool {
+        self.front().finalizing.load(Ordering::Acquire)
     }
 }
 
 /// A wrapper's share of the slab: the slot's word can be read for as long as
 /// the wrapper lives, whoever recycles the slot.
 pub(crate) struct KeptSlot {
+    guest: Guest,
     slot: Slot,
     generation: Generation,
 }
@@ -345,16 +538,15 @@ pub(crate) struct KeptSlot {
 impl KeptSlot {
     /// The worker makes the wrapper of the slot that it is completing.
     pub(crate) fn keep(slot: Slot) -> Self {
-        // Relaxed: the slot itself keeps the slab alive meanwhile.
-        slot.slab().alive.fetch_add(1, Ordering::Relaxed);
         slot.word().keep();
         Self {
+            guest: Guest::of(slot),
             slot,
             generation: slot.word().generation(),
         }
     }
 
-    pub(crate) const fn slot(&self) -> Slot {
+    pub(crate) fn slot(&self) -> Slot {
         self.slot
     }
 
@@ -366,6 +558,14 @@ impl KeptSlot {
         self.slot.word().is_pending(self.generation)
     }
 
+    /// Makes the slot, whose result was taken, pending again; `wanted` is
+    /// whether somebody will take the next result.
+    pub(crate) fn rearm(&mut self, wanted: bool) {
+        let slot = self.slot;
+        slot.set_finalizing(false);
+        self.generation = slot.completion().rearm(wanted);
+    }
+
     /// Sends what stands in the slot to its lane, with a ticket; `false` when
     /// the lane is closed for good.
     ///
@@ -373,16 +573,10 @@ impl KeptSlot {
     /// The wrapper owns the slot, re-armed and loaded, and was made by a lane
     /// with nodes.
     pub(crate) unsafe fn post(&self, shard: u16) -> bool {
-        let slab = self.slot.slab();
+        let slab = self.guest.slab();
         let list = &slab.lists[usize::from(shard)];
-        let node = &slab.nodes[usize::from(self.slot.index)];
+        let node = &slab.nodes[self.slot.place()];
         // SAFETY: by the caller's promise the node is in no list.
         unsafe { list.push(node, self.slot) }
-    }
-}
-
-impl Drop for KeptSlot {
-    fn drop(&mut self) {
-        give_back(self.slot.slab, 1);
     }
 }

@@ -276,7 +276,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
         slot: Slot,
         generation: Generation,
     ) -> LaneFuture<T, E, P> {
-        LaneFuture::pending(slot, generation, self.core.settings.idle)
+        LaneFuture::pending(slot, generation)
     }
 
     #[inline]
@@ -435,10 +435,16 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
         gate.worker.wake();
     }
 
+    /// Whether this operation is one that is watched.
+    #[inline]
+    pub(super) fn samples(&mut self) -> bool {
+        self.hooks.sample()
+    }
+
     /// The clock, where this operation is one that is watched.
     #[inline]
-    pub(super) fn stamp(&mut self) -> Option<Nanos> {
-        if self.hooks.sample() {
+    fn stamp(&mut self) -> Option<Nanos> {
+        if self.samples() {
             Some(self.core.clock.now())
         } else {
             None
@@ -446,11 +452,18 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
     }
 
     #[inline]
-    pub(super) fn tell_enqueued(&mut self, shard: u16, key: LaneKey, stamp: Option<Nanos>) {
+    fn tell_enqueued(&mut self, shard: u16, key: LaneKey, stamp: Option<Nanos>) {
         if stamp.is_some() {
-            let depth = self.core.settings.ring_capacity - self.rings[usize::from(shard)].slots();
-            self.hooks.tell(|hooks| hooks.on_enqueue(key, depth));
+            self.tell_depth(shard, key, 0);
         }
+    }
+
+    /// Tells what is in the ring, and `staged` for it.
+    #[cold]
+    pub(super) fn tell_depth(&mut self, shard: u16, key: LaneKey, staged: usize) {
+        let free = self.rings[usize::from(shard)].slots();
+        let depth = self.core.settings.ring_capacity - free + staged;
+        self.hooks.tell(|hooks| hooks.on_enqueue(key, depth));
     }
 }
 

@@ -4,14 +4,14 @@
 #[cfg(not(loom))]
 pub(crate) use std::{
     sync::Mutex,
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
     thread::{Thread, current, yield_now},
 };
 
 #[cfg(loom)]
 pub(crate) use loom::{
     sync::Mutex,
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
     thread::{Thread, current, yield_now},
 };
 
@@ -38,6 +38,21 @@ impl<T> UnsafeCell<T> {
     #[inline]
     pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
+    }
+}
+
+/// What the only thread that writes to it reads; the model checks that it is.
+#[inline]
+pub(crate) fn read_own(word: &AtomicU64) -> u64 {
+    #[cfg(not(loom))]
+    return word.load(Ordering::Relaxed);
+    // Not an access that loom would take for somebody else's: it remembers the
+    // last one only, and tries what happens before that.
+    #[cfg(loom)]
+    #[allow(unsafe_code)]
+    // SAFETY: loom checks that nobody writes at the same time.
+    unsafe {
+        word.unsync_load()
     }
 }
 

@@ -10,8 +10,6 @@ use core::marker::PhantomData;
 
 use std::sync::Arc;
 
-use crate::time::IdleStrategy;
-
 use super::error::{Failure, LaneError};
 use super::future::LaneFuture;
 use super::handles::HandleToken;
@@ -41,7 +39,6 @@ pub(crate) struct NodeCall {
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
     pub(crate) lane: LaneId,
-    pub(crate) idle: IdleStrategy,
     /// Where its calls go, where that is not a shard's list.
     pub(crate) queue: Option<QueueHome>,
 }
@@ -95,7 +92,7 @@ impl Held {
         self.sent
     }
 
-    pub(crate) const fn slot(&self) -> Slot {
+    pub(crate) fn slot(&self) -> Slot {
         self.kept.slot()
     }
 
@@ -114,7 +111,7 @@ impl Held {
             return fail(LaneError::ReentrantLane);
         }
         if self.post(action, true) {
-            LaneFuture::pending(slot, self.kept.generation(), self.home.idle)
+            LaneFuture::pending(slot, self.kept.generation())
         } else {
             fail(LaneError::Closed)
         }
@@ -125,7 +122,7 @@ impl Held {
     fn post(&mut self, action: Action, wanted: bool) -> bool {
         self.sent = true;
         let slot = self.kept.slot();
-        slot.word().rearm(wanted);
+        self.kept.rearm(wanted);
         let call = NodeCall {
             token: self.token,
             action,
@@ -153,7 +150,7 @@ impl Held {
                 LaneError::Closed
             });
         }
-        if self.kept.slot().word().is_finalizing() {
+        if self.kept.slot().is_finalizing() {
             return Err(LaneError::FinalizationInProgress);
         }
         Ok(())

@@ -10,6 +10,7 @@ use super::node::{Door, NodeList, NodeQueue};
 use super::reentry::EngineId;
 use super::slab::{KeptSlot, SlabOwner, Slot};
 use super::tickets::Tickets;
+use super::time::IdleStrategy;
 
 /// A shard's door that only gives tickets: the worker here never sleeps.
 struct Counter(Tickets);
@@ -37,16 +38,17 @@ struct Wrapper {
 impl Wrapper {
     #[allow(unsafe_code)]
     fn new(lists: &Lists, label: u64) -> Self {
-        let mut owner = SlabOwner::new(1, EngineId::next(), std::sync::Arc::clone(lists));
+        let lists = std::sync::Arc::clone(lists);
+        let mut owner = SlabOwner::new(1, EngineId::next(), IdleStrategy::shared(), lists);
         let (slot, _) = owner.claim().expect("a new slab is free");
-        let kept = KeptSlot::keep(slot);
+        let mut kept = KeptSlot::keep(slot);
         // SAFETY: claimed above, and nobody else knows the slot.
         unsafe {
             slot.write(0u64);
             assert!(!slot.complete());
             let _: u64 = slot.read();
         }
-        slot.word().rearm(false);
+        kept.rearm(false);
         // SAFETY: its result was read.
         unsafe { slot.write(label) };
         Self { kept, owner }

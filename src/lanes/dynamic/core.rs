@@ -93,7 +93,12 @@ impl<D: LocalDriver + Send, O: Observer, C: Clock> Core<D, O, C> {
         let cell = Arc::new(SubmitterCell::new());
         registry.cells.push(Arc::clone(&cell));
         let lists: Arc<[_]> = Arc::new([]);
-        let slab = SlabOwner::new(self.settings.completion_slots, self.id, lists);
+        let slab = SlabOwner::new(
+            self.settings.completion_slots,
+            self.id,
+            self.settings.idle,
+            lists,
+        );
         Ok((cell, slab))
     }
 

@@ -234,11 +234,7 @@ impl<D: LocalDriver + Send, O: Observer, C: Clock> DynamicSubmitter<D, O, C> {
                 refuse(error, operation)
             }
             // Loaded, so it is in the queue.
-            (Ok(()) | Err(_), _) => Ok(LaneFuture::pending(
-                slot,
-                generation,
-                self.core.shared.settings.idle,
-            )),
+            (Ok(()) | Err(_), _) => Ok(LaneFuture::pending(slot, generation)),
         }
     }
 

@@ -171,7 +171,7 @@ where
                 // SAFETY: made with this entry point for the operation in this
                 // slot; an item is run once, by whoever took its queue.
                 #[allow(unsafe_code)]
-                let ended = unsafe { run(slot, call) };
+                let ended = unsafe { run(slot, call, None) };
                 if ended == Ended::Panicked {
                     panicked(driver, Some(key));
                 }
@@ -181,7 +181,7 @@ where
                 // SAFETY: as above.
                 #[allow(unsafe_code)]
                 unsafe {
-                    run(slot, Call::Abort)
+                    run(slot, Call::Abort, None)
                 }
             }
             (Item::Node(slot), Some(driver)) => {

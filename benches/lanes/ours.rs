@@ -1,0 +1,149 @@
+//! Ours: a no-op through a lane, pipelined, one at a time, and on one thread.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use pitlane::host::PinPlan;
+use pitlane::lanes::{
+    AsyncEngine, EngineBuilder, HdrObserver, LaneFuture, LaneKey, LocalDriver, Observer, Rest,
+    Submitter,
+};
+use pitlane::time::{Nanos, SystemClock};
+use pitlane::types::AccountId;
+
+use super::alternate::{Pair, idle, pin};
+use super::{BATCH, WINDOW, nanos, p50, per_item};
+
+/// A lane that does nothing.
+struct Nothing;
+
+impl LocalDriver for Nothing {
+    type Command = ();
+    fn key((): &()) -> LaneKey {
+        LaneKey::Account(AccountId(0))
+    }
+    fn command(&mut self, (): &(), _: Nanos) {}
+    fn rest(&self, _: Nanos) -> Rest {
+        Rest::UntilWoken
+    }
+}
+
+/// How submits are made.
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    /// In batches of 256, else one by one.
+    pub(super) batched: bool,
+    /// Submitters that exist; the second makes every submit take a ticket.
+    pub(super) submitters: usize,
+}
+
+fn engine<O: Observer>(observer: O, pair: Pair) -> AsyncEngine<Nothing, O> {
+    EngineBuilder::new()
+        .idle(idle())
+        .pin(PinPlan::Cpus(vec![pair.answerer.0]))
+        .observer(observer)
+        .build(|_| Nothing)
+        .expect("engine")
+}
+
+#[inline]
+fn submit<O: Observer>(
+    submitter: &mut Submitter<Nothing, O, SystemClock>,
+    batched: bool,
+    count: usize,
+    futures: &mut VecDeque<LaneFuture<()>>,
+) {
+    let account = AccountId(1);
+    if batched {
+        submitter.batch(|batch| {
+            for _ in 0..count {
+                let submitted = batch.submit(account, |_: &mut Nothing| ());
+                futures.push_back(submitted.expect("room"));
+            }
+        });
+    } else {
+        for _ in 0..count {
+            let submitted = submitter.try_submit(account, |_: &mut Nothing| ());
+            futures.push_back(submitted.expect("room"));
+        }
+    }
+}
+
+/// P4: every future resolved, in order.
+pub(super) fn pipelined<O: Observer>(items: usize, pair: Pair, observer: O, way: Way) -> f64 {
+    let engine = engine(observer, pair);
+    let mut submitter = engine.submitter().expect("submitter");
+    let others: Vec<_> = (1..way.submitters)
+        .map(|_| engine.submitter().expect("submitter"))
+        .collect();
+    pin(pair.caller);
+    let mut futures = VecDeque::with_capacity(WINDOW);
+    let (mut sent, mut done) = (0, 0);
+    let mut idle = idle();
+    let begun = Instant::now();
+    while done < items {
+        let mut moved = false;
+        if sent < items && futures.len() + BATCH <= WINDOW {
+            let count = BATCH.min(items - sent);
+            submit(&mut submitter, way.batched, count, &mut futures);
+            sent += count;
+            moved = true;
+        }
+        while let Some(front) = futures.front_mut()
+            && let Some(result) = LaneFuture::try_get(front)
+        {
+            result.expect("ran");
+            futures.pop_front();
+            done += 1;
+            moved = true;
+        }
+        if moved {
+            idle.reset();
+        } else {
+            idle.pause();
+        }
+    }
+    let elapsed = begun.elapsed();
+    drop(others);
+    engine.stop_graceful(Duration::from_secs(10)).expect("stop");
+    per_item(elapsed, items)
+}
+
+/// The cost of both sides without the second core: submit, turn and take on one
+/// thread.
+pub(super) fn inline<O: Observer>(items: usize, observer: O, batched: bool) -> f64 {
+    let (engine, mut seeds) = EngineBuilder::new()
+        .observer(observer)
+        .build_inline(|_| Nothing)
+        .expect("engine");
+    let mut lane = seeds.remove(0).build();
+    let mut submitter = engine.submitter().expect("submitter");
+    let mut futures = VecDeque::with_capacity(BATCH);
+    let begun = Instant::now();
+    for _ in 0..items / BATCH {
+        submit(&mut submitter, batched, BATCH, &mut futures);
+        lane.turn(BATCH);
+        for mut future in futures.drain(..) {
+            future.try_get().expect("done").expect("ran");
+        }
+    }
+    per_item(begun.elapsed(), items / BATCH * BATCH)
+}
+
+/// P5: one at a time.
+pub(super) fn ping_pong(items: usize, pair: Pair) -> f64 {
+    let engine = engine(HdrObserver::new(), pair);
+    let mut submitter = engine.submitter().expect("submitter");
+    pin(pair.caller);
+    let mut samples = Vec::with_capacity(items);
+    for _ in 0..items {
+        let begun = Instant::now();
+        submitter
+            .submit(AccountId(1), |_: &mut Nothing| ())
+            .wait()
+            .expect("ran");
+        samples.push(nanos(begun.elapsed()));
+    }
+    engine.stop_graceful(Duration::from_secs(10)).expect("stop");
+    p50(samples)
+}
