@@ -195,6 +195,8 @@ impl Script {
             quantity: Some(Quantity::from_raw(lots * UNIT)),
             volume: None,
             price: Some(price),
+            stop: None,
+            expires_at: None,
         }
     }
 

@@ -42,6 +42,8 @@ fn churn(venue: &mut SimVenue, ids: &mut RandomIdentity, rounds: u64) -> usize {
                 quantity: Some(Quantity::from_raw(LOT * 3)),
                 volume: None,
                 price: Some(Price::from_raw((1_000 + reach) * LOT)),
+                stop: None,
+                expires_at: None,
             })
             .unwrap();
         if round % 5 == 0 {

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use pitlane::orders::venue::sim::{Phase, SimConfig, SimInstrument, SimVenue};
 use pitlane::orders::venue::{Venue, VenueError, VenueEvent, VenueOrder};
+use pitlane::time::UnixNanos;
 use pitlane::types::{
     Amount, ClientOrderId, FillId, InstrumentId, OrderType, Price, Quantity, Side, TimeInForce,
 };
@@ -31,6 +32,8 @@ enum Step {
     UncrossAt(InstrumentId, Price),
     EndDay(InstrumentId),
     Poll(usize),
+    /// The venue's clock moves on by this.
+    Pass(u64),
 }
 
 fn id() -> impl Strategy<Value = ClientOrderId> {
@@ -78,18 +81,28 @@ fn order() -> impl Strategy<Value = VenueOrder> {
         1 => (quantity(), volume()).prop_map(|(quantity, volume)| (Some(quantity), Some(volume))),
     ];
     let terms = prop_oneof![
-        20 => price().prop_map(|price| (OrderType::Limit, Some(price))),
-        4 => Just((OrderType::Market, None)),
-        1 => Just((OrderType::Limit, None)),
-        1 => price().prop_map(|price| (OrderType::Market, Some(price))),
+        20 => price().prop_map(|price| (OrderType::Limit, Some(price), None)),
+        4 => Just((OrderType::Market, None, None)),
+        1 => Just((OrderType::Limit, None, None)),
+        1 => price().prop_map(|price| (OrderType::Market, Some(price), None)),
+        4 => price().prop_map(|price| (OrderType::PostOnly, Some(price), None)),
+        4 => price().prop_map(|stop| (OrderType::Stop, None, Some(stop))),
+        4 => (price(), price()).prop_map(|(at, stop)| (OrderType::StopLimit, Some(at), Some(stop))),
+        1 => price().prop_map(|price| (OrderType::StopLimit, Some(price), None)),
+        1 => price().prop_map(|stop| (OrderType::Limit, Some(stop), Some(stop))),
     ];
     let instrument = prop_oneof![
         40 => instrument(),
         1 => Just(InstrumentId(9)),
     ];
     let time_in_force = prop_oneof![
-        5 => Just(TimeInForce::Day),
-        1 => Just(TimeInForce::ImmediateOrCancel),
+        10 => Just((TimeInForce::Day, None)),
+        2 => Just((TimeInForce::GoodTillCancel, None)),
+        2 => Just((TimeInForce::ImmediateOrCancel, None)),
+        2 => Just((TimeInForce::FillOrKill, None)),
+        2 => (0u64..60).prop_map(|at| (TimeInForce::GoodTillDate, Some(UnixNanos(at)))),
+        1 => Just((TimeInForce::GoodTillDate, None)),
+        1 => Just((TimeInForce::Day, Some(UnixNanos(9)))),
     ];
     (
         id(),
@@ -100,7 +113,15 @@ fn order() -> impl Strategy<Value = VenueOrder> {
         time_in_force,
     )
         .prop_map(
-            |(id, instrument, buys, (order_type, price), (quantity, volume), time_in_force)| {
+            |(
+                id,
+                instrument,
+                buys,
+                (order_type, price, stop),
+                amount,
+                (time_in_force, expires_at),
+            )| {
+                let (quantity, volume) = amount;
                 VenueOrder {
                     id,
                     instrument,
@@ -110,6 +131,8 @@ fn order() -> impl Strategy<Value = VenueOrder> {
                     quantity,
                     volume,
                     price,
+                    stop,
+                    expires_at,
                 }
             },
         )
@@ -130,6 +153,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (instrument(), price()).prop_map(|(of, at)| Step::UncrossAt(of, at)),
         1 => instrument().prop_map(Step::EndDay),
         6 => (0usize..9).prop_map(Step::Poll),
+        4 => (1u64..4).prop_map(Step::Pass),
     ]
 }
 
@@ -191,7 +215,7 @@ impl Ledger {
                     self.open.remove(&id);
                 }
             }
-            VenueEvent::Canceled { id, unfilled } => {
+            VenueEvent::Canceled { id, unfilled } | VenueEvent::Expired { id, unfilled } => {
                 let order = self.open.remove(&id).expect("only open orders end");
                 if let Some(total) = self.quantities.get(&id) {
                     assert_eq!(order.filled + unfilled.raw(), *total, "{id}");
@@ -203,6 +227,7 @@ impl Ledger {
                 self.quantities.insert(id, order.filled + leaves.raw());
             }
             VenueEvent::Rejected { .. } | VenueEvent::CancelRejected { .. } => {}
+            told => panic!("nobody asked for {told:?}"),
         }
     }
 }
@@ -213,6 +238,7 @@ struct Pair {
     plain: PlainVenue,
     seen: Vec<VenueEvent>,
     ledger: Ledger,
+    now: u64,
 }
 
 impl Pair {
@@ -228,6 +254,7 @@ impl Pair {
             .unwrap(),
             seen: Vec::new(),
             ledger: Ledger::default(),
+            now: 0,
         }
     }
 
@@ -273,6 +300,11 @@ impl Pair {
                 self.plain.replace(*id, *price, *quantity);
             }
             Step::Poll(budget) => drop(self.poll(*budget)),
+            Step::Pass(time) => {
+                self.now += time;
+                self.real.advance_to(UnixNanos(self.now));
+                self.plain.advance_to(UnixNanos(self.now));
+            }
             steering => {
                 // A sweep that waits for room is finished first.
                 while self.poll(64) > 0 {}

@@ -13,7 +13,7 @@ use pitlane::orders::venue::sim::{
 use pitlane::orders::venue::{Venue, VenueEvent, VenueOrder};
 use pitlane::types::{InstrumentId, Price, RejectCode, Side, TimeInForce};
 use venue_cases::{
-    ES, acknowledged, canceled, config, drain, executed, id, limit, lots, market, price, submitted,
+    ES, acknowledged, config, drain, executed, expired, id, limit, lots, market, price, submitted,
     venue,
 };
 
@@ -154,12 +154,12 @@ fn o36_auction_price_is_most_traded_then_least_left_then_the_reference() {
 }
 
 #[test]
-fn o38_the_end_of_the_day_cancels_day_orders_and_closes() {
+fn o38_the_end_of_the_day_ends_day_orders_and_closes() {
     let mut venue = venue(Phase::Continuous);
     submitted(&mut venue, &limit(1, Side::Sell, 12, 5));
     submitted(&mut venue, &limit(2, Side::Buy, 10, 3));
     venue.end_day(ES).unwrap();
-    assert_eq!(drain(&mut venue), [canceled(2, 3), canceled(1, 5)]);
+    assert_eq!(drain(&mut venue), [expired(2, 3), expired(1, 5)]);
     assert_eq!(venue.phase(ES), Some(Phase::Closed));
     assert_eq!(venue.open_orders(), 0);
 }

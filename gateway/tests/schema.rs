@@ -196,8 +196,8 @@ fn g01_every_enum_is_that_of_the_schema() {
     ours!(TerminateReason);
     ours!(RejectCode);
     ours!(Side: Buy Sell);
-    ours!(OrderType: Market Limit);
-    ours!(TimeInForce: Day ImmediateOrCancel);
+    ours!(OrderType: Market Limit Stop StopLimit PostOnly);
+    ours!(TimeInForce: Day GoodTillCancel ImmediateOrCancel FillOrKill);
     ours!(RejectScope: Order Account);
     assert_eq!(
         seen,

@@ -48,30 +48,35 @@ fn any_order() -> impl Strategy<Value = Order> {
         any::<u64>(),
         any::<u32>(),
         any::<bool>(),
-        any::<bool>(),
-        any::<bool>(),
+        prop::sample::select(vec![
+            OrderType::Market,
+            OrderType::Limit,
+            OrderType::Stop,
+            OrderType::StopLimit,
+            OrderType::PostOnly,
+        ]),
+        prop::sample::select(vec![
+            TimeInForce::Day,
+            TimeInForce::GoodTillCancel,
+            TimeInForce::ImmediateOrCancel,
+            TimeInForce::FillOrKill,
+        ]),
         any::<Option<i64>>(),
         any::<Option<i64>>(),
         any::<Option<i64>>(),
     )
         .prop_map(
-            |(account, instrument, buys, limit, day, price, quantity, volume)| Order {
-                account: AccountId(account),
-                instrument: InstrumentId(instrument),
-                side: if buys { Side::Buy } else { Side::Sell },
-                order_type: if limit {
-                    OrderType::Limit
-                } else {
-                    OrderType::Market
-                },
-                time_in_force: if day {
-                    TimeInForce::Day
-                } else {
-                    TimeInForce::ImmediateOrCancel
-                },
-                quantity: quantity.map(Quantity::from_raw),
-                volume: volume.map(|raw| Amount::from_raw(i128::from(raw) * 1_000_000_000)),
-                price: price.map(Price::from_raw),
+            |(account, instrument, buys, order_type, time_in_force, price, quantity, volume)| {
+                Order {
+                    account: AccountId(account),
+                    instrument: InstrumentId(instrument),
+                    side: if buys { Side::Buy } else { Side::Sell },
+                    order_type,
+                    time_in_force,
+                    quantity: quantity.map(Quantity::from_raw),
+                    volume: volume.map(|raw| Amount::from_raw(i128::from(raw) * 1_000_000_000)),
+                    price: price.map(Price::from_raw),
+                }
             },
         )
 }
@@ -347,7 +352,7 @@ fn g01_unknown_enum_values_have_a_code_each() {
         ),
         (
             NewOrder {
-                time_in_force: 1,
+                time_in_force: 6,
                 ..order
             },
             RejectCode::UnsupportedTimeInForce,

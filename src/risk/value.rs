@@ -43,9 +43,15 @@ pub(crate) fn value(
         return Err(RejectCode::InvalidFieldValue);
     }
     let lock_price = match (order.price, order.order_type) {
+        // A stop trades at the market once its trigger is reached, so it may
+        // trade beyond it.
+        (Some(trigger), OrderType::Stop) => {
+            let (mark, bid, ask) = (Some(trigger), Some(trigger), Some(trigger));
+            worst_price(order.side, how, Some(Quote { mark, bid, ask }))?
+        }
         (Some(price), _) => price,
-        (None, OrderType::Limit) => return Err(RejectCode::MissingRequiredField),
         (None, OrderType::Market) => worst_price(order.side, how, quote())?,
+        (None, _) => return Err(RejectCode::MissingRequiredField),
     };
     if let Some(quantity) = order.quantity {
         return Ok(Value {

@@ -253,7 +253,9 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             time_in_force: order.time_in_force,
             quantity: order.quantity,
             volume: order.volume,
-            price: order.price,
+            price: order.price.filter(|_| order.order_type.is_priced()),
+            stop: order.price.filter(|_| order.order_type.has_stop()),
+            expires_at: None,
         });
         if let Err(error) = sent {
             self.end_rejected(id, code_of(error), now);
@@ -445,7 +447,7 @@ pub(super) const fn order_level(code: RejectCode) -> (RejectCode, RejectScope) {
 
 const fn code_of(error: VenueError) -> RejectCode {
     match error {
-        VenueError::Down => RejectCode::SystemUnavailable,
+        VenueError::Down | VenueError::Unsupported => RejectCode::SystemUnavailable,
         VenueError::Busy => RejectCode::CapacityExceeded,
     }
 }

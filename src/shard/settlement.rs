@@ -53,9 +53,17 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
                 };
                 self.execute(id, fill, now);
             }
-            VenueEvent::Canceled { id, .. } => self.end_canceled(id, now),
+            VenueEvent::Canceled { id, .. } | VenueEvent::Expired { id, .. } => {
+                self.end_canceled(id, now);
+            }
             VenueEvent::Replaced { id, .. } => self.end_replace(id, now),
             VenueEvent::CancelRejected { id, code } => self.refuse_pending(id, code, now),
+            // A person undoes what was booked: positions may have moved on.
+            VenueEvent::Busted { .. } => self.counts.alarms += 1,
+            // This shard asks for none.
+            VenueEvent::Snapshot(_) | VenueEvent::OpenOrders { .. } => {
+                self.counts.stray_events += 1;
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //! meet an own order (K39), and of what works when a kill switch says so (K31).
 
 use super::Admission;
-use crate::orders::venue::{Venue, VenueError};
+use crate::orders::venue::Venue;
 use crate::orders::{IdentitySource, PendingCancel};
 use crate::types::{AccountId, RejectCode};
 
@@ -50,7 +50,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             {
                 match self.venue.cancel(order.id) {
                     Ok(()) => order.cancelling = Some(PendingCancel::Risk),
-                    Err(VenueError::Busy | VenueError::Down) => return,
+                    Err(_) => return,
                 }
             }
             self.wanted.pop_front();

@@ -5,6 +5,7 @@
 
 use pitlane::orders::venue::sim::{Phase, SimInstrument};
 use pitlane::orders::venue::{VenueEvent, VenueOrder};
+use pitlane::time::UnixNanos;
 use pitlane::types::{
     ClientOrderId, FillId, InstrumentId, OrderType, Price, Quantity, RejectCode, Side, TimeInForce,
 };
@@ -20,6 +21,13 @@ pub struct PlainOrder {
     pub excess: i64,
     /// Who came first.
     pub place: u64,
+    pub order_type: OrderType,
+    pub time_in_force: TimeInForce,
+    pub expires_at: Option<UnixNanos>,
+    /// What it still waits for.
+    pub stop: Option<i64>,
+    /// The place that it had when it came.
+    pub arrival: u64,
 }
 
 /// Books by plain lists; events in `events`.
@@ -30,6 +38,7 @@ pub struct PlainVenue {
     pub orders_max: usize,
     next_place: u64,
     next_fill: u64,
+    now: UnixNanos,
 }
 
 impl PlainVenue {
@@ -44,6 +53,7 @@ impl PlainVenue {
             orders_max,
             next_place: 0,
             next_fill: 1,
+            now: UnixNanos(0),
         }
     }
 
@@ -58,6 +68,7 @@ impl PlainVenue {
     fn queue(&self, instrument: InstrumentId, side: Side) -> Vec<usize> {
         let mut queue: Vec<usize> = (0..self.orders.len())
             .filter(|&at| self.orders[at].instrument == instrument && self.orders[at].side == side)
+            .filter(|&at| self.orders[at].stop.is_none())
             .collect();
         queue.sort_by_key(|&at| {
             let order = &self.orders[at];
@@ -98,8 +109,10 @@ impl PlainVenue {
             None => {
                 self.events.push(VenueEvent::Acknowledged { id });
                 self.next_place += 1;
-                let rests =
-                    order.order_type == OrderType::Limit && order.time_in_force == TimeInForce::Day;
+                let rests = order.price.is_some() && order.time_in_force.rests();
+                let stop = order.stop.map(Price::raw);
+                let stop =
+                    stop.filter(|stop| !self.has_reached(order.instrument, order.side, *stop));
                 let arriving = PlainOrder {
                     id,
                     instrument: order.instrument,
@@ -109,11 +122,86 @@ impl PlainVenue {
                     filled: 0,
                     excess: 0,
                     place: self.next_place,
+                    order_type: order.order_type,
+                    time_in_force: order.time_in_force,
+                    expires_at: order.expires_at,
+                    stop,
+                    arrival: self.next_place,
                 };
+                if stop.is_some() {
+                    return self.orders.push(arriving);
+                }
                 let volume = order.volume.map(|volume| volume.raw());
                 self.arrive(arriving, order.price.map(Price::raw), volume, rests);
+                self.begin_stops(order.instrument);
             }
         }
+    }
+
+    fn has_reached(&self, instrument: InstrumentId, side: Side, stop: i64) -> bool {
+        let book = self.instruments.iter().find(|one| one.0.id == instrument);
+        let Some((_, Phase::Continuous, Some(last))) = book else {
+            return false;
+        };
+        if side == Side::Buy {
+            *last >= stop
+        } else {
+            *last <= stop
+        }
+    }
+
+    /// Orders whose stop price is reached begin, one after the other: of each
+    /// side the one that was nearest, of the two the one that came first.
+    fn begin_stops(&mut self, instrument: InstrumentId) {
+        loop {
+            let nearest = |side: Side| {
+                let waiting = self.orders.iter().filter(|order| {
+                    order.instrument == instrument
+                        && order.side == side
+                        && order
+                            .stop
+                            .is_some_and(|stop| self.has_reached(instrument, side, stop))
+                });
+                waiting.min_by_key(|order| {
+                    let stop = order.stop.unwrap_or(0);
+                    (if side == Side::Buy { stop } else { -stop }, order.place)
+                })
+            };
+            let next = [nearest(Side::Buy), nearest(Side::Sell)];
+            let next = next.into_iter().flatten().min_by_key(|order| order.place);
+            let Some(id) = next.map(|order| order.id) else {
+                return;
+            };
+            let at = self.orders.iter().position(|order| order.id == id);
+            let mut order = self.orders.remove(at.expect("it waits"));
+            order.stop = None;
+            self.next_place += 1;
+            order.place = self.next_place;
+            let limit = (order.order_type == OrderType::StopLimit).then_some(order.price);
+            self.arrive(order, limit, None, limit.is_some());
+        }
+    }
+
+    /// Orders whose date has come expire, the earliest first.
+    pub fn advance_to(&mut self, now: UnixNanos) {
+        self.now = now;
+        let dated = |order: &PlainOrder| order.expires_at.filter(|at| *at <= now);
+        let mut due: Vec<_> = self
+            .orders
+            .iter()
+            .filter_map(|order| dated(order).map(|at| ((at, order.arrival), order.id)))
+            .collect();
+        due.sort_unstable();
+        for (_, id) in due {
+            self.expire(id);
+        }
+    }
+
+    fn expire(&mut self, id: ClientOrderId) {
+        let at = self.orders.iter().position(|order| order.id == id);
+        let order = self.orders.remove(at.expect("it is open"));
+        let unfilled = Quantity::from_raw(order.leaves + order.excess);
+        self.events.push(VenueEvent::Expired { id, unfilled });
     }
 
     fn reason_against(&mut self, order: &VenueOrder) -> Option<RejectCode> {
@@ -124,14 +212,17 @@ impl PlainVenue {
         else {
             return Some(RejectCode::UnknownInstrument);
         };
-        let is_limit = order.order_type == OrderType::Limit;
-        match order.price {
-            None if is_limit => return Some(RejectCode::MissingRequiredField),
-            Some(_) if !is_limit => return Some(RejectCode::InvalidFieldValue),
-            Some(price) if price.raw() < 1 || price.raw() % spec.tick.raw() != 0 => {
-                return Some(RejectCode::InvalidFieldValue);
+        let has_limit = !matches!(order.order_type, OrderType::Market | OrderType::Stop);
+        let has_stop = matches!(order.order_type, OrderType::Stop | OrderType::StopLimit);
+        for (has_one, price) in [(has_limit, order.price), (has_stop, order.stop)] {
+            match price {
+                None if has_one => return Some(RejectCode::MissingRequiredField),
+                Some(_) if !has_one => return Some(RejectCode::InvalidFieldValue),
+                Some(price) if price.raw() < 1 || price.raw() % spec.tick.raw() != 0 => {
+                    return Some(RejectCode::InvalidFieldValue);
+                }
+                _ => {}
             }
-            _ => {}
         }
         match (order.quantity, order.volume) {
             (None, None) => return Some(RejectCode::MissingRequiredField),
@@ -142,14 +233,46 @@ impl PlainVenue {
             (_, Some(volume)) if volume.raw() < 1 => return Some(RejectCode::InvalidFieldValue),
             _ => {}
         }
-        let rests = is_limit && order.time_in_force == TimeInForce::Day;
+        let dated = order.time_in_force == TimeInForce::GoodTillDate;
+        match order.expires_at {
+            None if dated => return Some(RejectCode::MissingRequiredField),
+            Some(_) if !dated => return Some(RejectCode::InvalidFieldValue),
+            Some(at) if at <= self.now => return Some(RejectCode::TooLateToEnter),
+            _ => {}
+        }
+        let stays = order.time_in_force.rests();
+        if (has_stop || order.order_type == OrderType::PostOnly) && !stays {
+            return Some(RejectCode::UnsupportedTimeInForce);
+        }
+        let whole = has_stop || order.time_in_force == TimeInForce::FillOrKill;
+        if order.volume.is_some() && whole {
+            return Some(RejectCode::UnsupportedOrderAttribute);
+        }
+        let waits = order
+            .stop
+            .is_some_and(|stop| !self.has_reached(order.instrument, order.side, stop.raw()));
+        let rests = (has_limit && stays) || waits;
         if !rests && phase != Phase::Continuous {
             return Some(RejectCode::ExchangeClosed);
         }
         if self.orders.iter().any(|other| other.id == order.id) {
             return Some(RejectCode::DuplicateClientOrderId);
         }
-        (rests && self.orders.len() >= self.orders_max).then_some(RejectCode::CapacityExceeded)
+        if rests && self.orders.len() >= self.orders_max {
+            return Some(RejectCode::CapacityExceeded);
+        }
+        let posts = order.order_type == OrderType::PostOnly;
+        let trades = self.would_trade(order.instrument, order.side, order.price.map(Price::raw));
+        (posts && trades).then_some(RejectCode::InvalidFieldValue)
+    }
+
+    fn would_trade(&self, instrument: InstrumentId, side: Side, limit: Option<i64>) -> bool {
+        let open = self
+            .instruments
+            .iter()
+            .any(|one| one.0.id == instrument && one.1 == Phase::Continuous);
+        let best = self.best(instrument, side.opposite());
+        open && best.is_some_and(|other| takes(side, limit, other.price))
     }
 
     /// An order meets the book: trades while it can, then rests or ends.
@@ -172,14 +295,22 @@ impl PlainVenue {
         };
         let mut traded_at = None;
         let mut stuck = false;
+        if order.time_in_force == TimeInForce::FillOrKill {
+            let other = order.side.opposite();
+            let all: i64 = self
+                .resting(order.instrument, other)
+                .iter()
+                .filter(|other| takes(order.side, limit, other.price))
+                .map(|other| other.leaves)
+                .sum();
+            if all < order.leaves {
+                return self.canceled(order.id, order.leaves);
+            }
+        }
         loop {
             let other = self.best(order.instrument, order.side.opposite());
             let other = other.filter(|_| phase == Phase::Continuous);
-            let Some(other) = other.filter(|other| match (limit, order.side) {
-                (None, _) => true,
-                (Some(limit), Side::Buy) => other.price <= limit,
-                (Some(limit), Side::Sell) => other.price >= limit,
-            }) else {
+            let Some(other) = other.filter(|other| takes(order.side, limit, other.price)) else {
                 break;
             };
             let wanted = volume.map_or(order.leaves, |volume| lots(volume, other.price));
@@ -241,10 +372,17 @@ impl PlainVenue {
             return self.refused(id, RejectCode::UnknownOrder);
         };
         let old = self.orders[at].clone();
+        if old.stop.is_some() {
+            return self.refused(id, RejectCode::UnsupportedOrderAttribute);
+        }
         let (spec, _, _) = *self.instrument(old.instrument);
         let on_tick = price.raw() > 0 && price.raw() % spec.tick.raw() == 0;
         let on_lot = total.raw() > 0 && total.raw() % spec.lot.raw() == 0;
         if !on_tick || !on_lot || total.raw() <= old.filled {
+            return self.refused(id, RejectCode::InvalidFieldValue);
+        }
+        let posts = old.order_type == OrderType::PostOnly;
+        if posts && self.would_trade(old.instrument, old.side, Some(price.raw())) {
             return self.refused(id, RejectCode::InvalidFieldValue);
         }
         let leaves = total.raw() - old.filled;
@@ -263,7 +401,9 @@ impl PlainVenue {
         } else {
             self.next_place += 1;
             order.place = self.next_place;
+            let instrument = order.instrument;
             self.arrive(order, Some(price.raw()), None, true);
+            self.begin_stops(instrument);
         }
     }
 
@@ -272,6 +412,7 @@ impl PlainVenue {
             return false;
         }
         self.instrument(instrument).1 = phase;
+        self.begin_stops(instrument);
         true
     }
 
@@ -281,7 +422,7 @@ impl PlainVenue {
             self.orders
                 .iter()
                 .filter(|order| order.instrument == instrument && order.side == side)
-                .filter(|order| takes(order.price))
+                .filter(|order| order.stop.is_none() && takes(order.price))
                 .map(|order| i128::from(order.leaves))
                 .sum()
         };
@@ -299,7 +440,7 @@ impl PlainVenue {
         let limits: Vec<i64> = self
             .orders
             .iter()
-            .filter(|order| order.instrument == instrument)
+            .filter(|order| order.instrument == instrument && order.stop.is_none())
             .map(|order| order.price)
             .collect();
         let bid = self.best(instrument, Side::Buy)?.price;
@@ -340,14 +481,23 @@ impl PlainVenue {
         if traded {
             *last = Some(price);
         }
+        self.begin_stops(instrument);
         true
     }
 
     pub fn end_day(&mut self, instrument: InstrumentId) {
         self.instrument(instrument).1 = Phase::Closed;
-        for side in [Side::Buy, Side::Sell] {
-            for order in self.resting(instrument, side) {
-                self.cancel(order.id);
+        let mut waiting: Vec<_> = self
+            .orders
+            .iter()
+            .filter(|order| order.instrument == instrument && order.stop.is_some())
+            .cloned()
+            .collect();
+        waiting.sort_by_key(|order| order.place);
+        let resting = [Side::Buy, Side::Sell].map(|side| self.resting(instrument, side));
+        for order in resting.into_iter().flatten().chain(waiting) {
+            if order.time_in_force == TimeInForce::Day {
+                self.expire(order.id);
             }
         }
     }
@@ -397,5 +547,14 @@ impl PlainVenue {
 
     fn refused(&mut self, id: ClientOrderId, code: RejectCode) {
         self.events.push(VenueEvent::CancelRejected { id, code });
+    }
+}
+
+/// Whether an order of `side` at `limit` (none: at any price) trades at `price`.
+fn takes(side: Side, limit: Option<i64>, price: i64) -> bool {
+    match (limit, side) {
+        (None, _) => true,
+        (Some(limit), Side::Buy) => price <= limit,
+        (Some(limit), Side::Sell) => price >= limit,
     }
 }

@@ -33,6 +33,8 @@ pub fn limit(low: u64, side: Side, at: i64, of: i64) -> VenueOrder {
         quantity: Some(lots(of)),
         volume: None,
         price: Some(price(at)),
+        stop: None,
+        expires_at: None,
     }
 }
 
@@ -93,6 +95,13 @@ pub fn executed(low: u64, fill: u64, at: i64, of: i64, leaves: i64, aggressor: b
 
 pub fn canceled(low: u64, unfilled: i64) -> VenueEvent {
     VenueEvent::Canceled {
+        id: id(low),
+        unfilled: lots(unfilled),
+    }
+}
+
+pub fn expired(low: u64, unfilled: i64) -> VenueEvent {
+    VenueEvent::Expired {
         id: id(low),
         unfilled: lots(unfilled),
     }

@@ -2,8 +2,9 @@
 
 use pitlane::orders::RandomIdentity;
 use pitlane::orders::venue::sim::SimVenue;
-use pitlane::orders::venue::{Venue, VenueError, VenueEvent, VenueLink, VenueOrder};
+use pitlane::orders::venue::{Capabilities, Venue, VenueError, VenueEvent, VenueLink, VenueOrder};
 use pitlane::shard::Admission;
+use pitlane::time::UnixNanos;
 use pitlane::types::{ClientOrderId, Price, Quantity};
 
 /// The shard that lanes drive.
@@ -18,6 +19,20 @@ pub(super) enum ShardVenue {
 }
 
 impl Venue for ShardVenue {
+    fn capabilities(&self) -> Option<&Capabilities> {
+        match self {
+            Self::Own(venue) => venue.capabilities(),
+            Self::Hosted(link) => link.capabilities(),
+        }
+    }
+
+    fn advance_to(&mut self, now: UnixNanos) {
+        match self {
+            Self::Own(venue) => venue.advance_to(now),
+            Self::Hosted(link) => link.advance_to(now),
+        }
+    }
+
     fn submit(&mut self, order: &VenueOrder) -> Result<(), VenueError> {
         match self {
             Self::Own(venue) => venue.submit(order),
@@ -41,6 +56,20 @@ impl Venue for ShardVenue {
         match self {
             Self::Own(venue) => venue.replace(id, price, quantity),
             Self::Hosted(link) => link.replace(id, price, quantity),
+        }
+    }
+
+    fn query(&mut self, id: ClientOrderId) -> Result<(), VenueError> {
+        match self {
+            Self::Own(venue) => venue.query(id),
+            Self::Hosted(link) => link.query(id),
+        }
+    }
+
+    fn query_open(&mut self) -> Result<(), VenueError> {
+        match self {
+            Self::Own(venue) => venue.query_open(),
+            Self::Hosted(link) => link.query_open(),
         }
     }
 

@@ -171,7 +171,11 @@ fn note(event: VenueEvent, comparison: &mut FlowComparison, done: &mut FlowRepla
         VenueEvent::Rejected { .. } | VenueEvent::CancelRejected { .. } => done.refused += 1,
         VenueEvent::Acknowledged { .. }
         | VenueEvent::Canceled { .. }
-        | VenueEvent::Replaced { .. } => {}
+        | VenueEvent::Expired { .. }
+        | VenueEvent::Replaced { .. }
+        | VenueEvent::Busted { .. }
+        | VenueEvent::Snapshot(_)
+        | VenueEvent::OpenOrders { .. } => {}
     }
 }
 
@@ -198,5 +202,7 @@ const fn limit(
         quantity: Some(quantity),
         volume: None,
         price: Some(price),
+        stop: None,
+        expires_at: None,
     }
 }

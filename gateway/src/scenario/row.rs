@@ -152,14 +152,22 @@ impl Row {
                 .ok_or_else(|| fault("at", "a duration, such as 5, 1.5s or 250ms"))?,
             tif: match cells.get("tif").to_uppercase().as_str() {
                 "" | "DAY" => TimeInForce::Day,
+                "GTC" => TimeInForce::GoodTillCancel,
                 "IOC" => TimeInForce::ImmediateOrCancel,
-                _ => return Err(fault("tif", "DAY or IOC")),
+                "FOK" => TimeInForce::FillOrKill,
+                _ => return Err(fault("tif", "DAY, GTC, IOC or FOK")),
             },
             order_type: match cells.get("type").to_uppercase().as_str() {
                 "" => None,
                 "LIMIT" => Some(OrderType::Limit),
                 "MARKET" => Some(OrderType::Market),
-                _ => return Err(fault("type", "LIMIT or MARKET")),
+                "STOP" => Some(OrderType::Stop),
+                "STOP_LIMIT" => Some(OrderType::StopLimit),
+                "POST_ONLY" => Some(OrderType::PostOnly),
+                _ => {
+                    let types = "LIMIT, MARKET, STOP, STOP_LIMIT or POST_ONLY";
+                    return Err(fault("type", types));
+                }
             },
             expect_accept,
             expect_text: expect,

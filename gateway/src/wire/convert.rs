@@ -78,11 +78,16 @@ impl NewOrder {
             order_type: match self.order_type {
                 1 => OrderType::Market,
                 2 => OrderType::Limit,
+                3 => OrderType::Stop,
+                4 => OrderType::StopLimit,
+                5 => OrderType::PostOnly,
                 _ => return Err(RejectCode::UnsupportedOrderType),
             },
             time_in_force: match self.time_in_force {
                 0 => TimeInForce::Day,
+                1 => TimeInForce::GoodTillCancel,
                 3 => TimeInForce::ImmediateOrCancel,
+                4 => TimeInForce::FillOrKill,
                 _ => return Err(RejectCode::UnsupportedTimeInForce),
             },
             quantity: present(self.quantity).map(Quantity::from_raw),

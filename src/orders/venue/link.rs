@@ -9,12 +9,14 @@
 //! meet there as they come, as they do at a real one.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::{Venue, VenueError, VenueEvent, VenueOrder};
+use super::{Capabilities, Venue, VenueError, VenueEvent, VenueOrder};
 use crate::limits::{VENUE_EVENT_RING_CAPACITY, VENUE_REQUEST_RING_CAPACITY};
+use crate::time::UnixNanos;
 use crate::types::{ClientOrderId, Price, Quantity, RejectCode};
 
 /// What an order gets that reaches a venue which is down.
@@ -30,12 +32,15 @@ enum Request {
         price: Price,
         quantity: Quantity,
     },
+    Query(ClientOrderId),
+    QueryOpen,
 }
 
 /// A shard's end of a hosted venue.
 pub struct VenueLink {
     requests: Producer<Request>,
     events: Consumer<VenueEvent>,
+    capabilities: Option<Arc<Capabilities>>,
 }
 
 /// The host's end of one shard's rings.
@@ -53,6 +58,11 @@ pub struct VenueHost<V> {
     ports: Vec<Port>,
     /// Which shard an order that is not over belongs to.
     owners: HashMap<ClientOrderId, usize, foldhash::fast::RandomState>,
+    /// Which shard waits for the answer about an order that is over.
+    askers: HashMap<ClientOrderId, usize, foldhash::fast::RandomState>,
+    /// Who asked for all that works, the oldest first, and how many of those
+    /// orders it was told of.
+    asked_for_all: VecDeque<(usize, u64)>,
     /// Events for orders that no shard sent here.
     stray: u64,
 }
@@ -62,6 +72,7 @@ pub struct VenueHost<V> {
 pub fn host_venue<V: Venue>(venue: V, shards: usize) -> (VenueHost<V>, Vec<VenueLink>) {
     let mut ports = Vec::with_capacity(shards);
     let mut links = Vec::with_capacity(shards);
+    let capabilities = venue.capabilities().cloned().map(Arc::new);
     for _ in 0..shards {
         let (to_host, from_shard) = RingBuffer::new(VENUE_REQUEST_RING_CAPACITY);
         let (to_shard, from_host) = RingBuffer::new(VENUE_EVENT_RING_CAPACITY);
@@ -73,6 +84,7 @@ pub fn host_venue<V: Venue>(venue: V, shards: usize) -> (VenueHost<V>, Vec<Venue
         links.push(VenueLink {
             requests: to_host,
             events: from_host,
+            capabilities: capabilities.clone(),
         });
     }
     (
@@ -80,6 +92,8 @@ pub fn host_venue<V: Venue>(venue: V, shards: usize) -> (VenueHost<V>, Vec<Venue
             venue,
             ports,
             owners: HashMap::default(),
+            askers: HashMap::default(),
+            asked_for_all: VecDeque::new(),
             stray: 0,
         },
         links,
@@ -110,6 +124,11 @@ impl<V: Venue> VenueHost<V> {
         busy
     }
 
+    /// Tells the venue what time it is.
+    pub fn advance_to(&mut self, now: UnixNanos) {
+        self.venue.advance_to(now);
+    }
+
     /// Events so far for orders that no shard sent here.
     #[must_use]
     pub const fn stray(&self) -> u64 {
@@ -120,6 +139,21 @@ impl<V: Venue> VenueHost<V> {
     /// request waits in its ring.
     fn take(&mut self, index: usize, request: Request) -> bool {
         let (sent, refusal) = match request {
+            Request::Query(id) => {
+                let sent = self.venue.query(id);
+                if sent.is_ok() {
+                    self.askers.insert(id, index);
+                }
+                // Who gets no answer asks again.
+                return !matches!(sent, Err(VenueError::Busy));
+            }
+            Request::QueryOpen => {
+                let sent = self.venue.query_open();
+                if sent.is_ok() {
+                    self.asked_for_all.push_back((index, 0));
+                }
+                return !matches!(sent, Err(VenueError::Busy));
+            }
             Request::Submit(order) => {
                 if self.owners.contains_key(&order.id) {
                     let code = RejectCode::DuplicateClientOrderId;
@@ -154,7 +188,7 @@ impl<V: Venue> VenueHost<V> {
         match sent {
             Ok(()) => true,
             Err(VenueError::Busy) => false,
-            Err(VenueError::Down) => {
+            Err(VenueError::Down | VenueError::Unsupported) => {
                 self.ports[index].give(refusal);
                 true
             }
@@ -169,17 +203,49 @@ impl<V: Venue> VenueHost<V> {
         }
         while let Some(event) = self.venue.next_event() {
             busy = true;
-            let id = event.order();
-            let Some(&owner) = self.owners.get(&id) else {
-                self.stray += 1;
-                continue;
-            };
-            if event.is_last() {
-                self.owners.remove(&id);
-            }
-            self.ports[owner].give(event);
+            self.give(event);
         }
         busy
+    }
+
+    /// Gives an event to the shard whose order it is about, or that asked.
+    fn give(&mut self, event: VenueEvent) {
+        let Some(id) = event.order() else {
+            if let Some((asker, count)) = self.asked_for_all.pop_front() {
+                self.ports[asker].give(VenueEvent::OpenOrders { count });
+            }
+            return;
+        };
+        let owner = self.owners.get(&id).copied();
+        let target = match event {
+            VenueEvent::Snapshot(_) => match self.askers.remove(&id) {
+                Some(asker) => Some(asker),
+                None => match self.asked_for_all.front_mut() {
+                    Some((asker, count)) if owner == Some(*asker) => {
+                        *count += 1;
+                        owner
+                    }
+                    // Another shard asked, and this is not its order.
+                    _ => return,
+                },
+            },
+            // Of an order that is over no owner is kept: every shard looks.
+            VenueEvent::Busted { .. } if owner.is_none() => {
+                for port in &mut self.ports {
+                    port.give(event);
+                }
+                return;
+            }
+            _ => owner.or_else(|| self.askers.get(&id).copied()),
+        };
+        let Some(target) = target else {
+            self.stray += 1;
+            return;
+        };
+        if event.is_last() {
+            self.owners.remove(&id);
+        }
+        self.ports[target].give(event);
     }
 }
 
@@ -216,6 +282,10 @@ impl VenueLink {
 }
 
 impl Venue for VenueLink {
+    fn capabilities(&self) -> Option<&Capabilities> {
+        self.capabilities.as_deref()
+    }
+
     fn submit(&mut self, order: &VenueOrder) -> Result<(), VenueError> {
         self.send(Request::Submit(*order))
     }
@@ -235,6 +305,14 @@ impl Venue for VenueLink {
             price,
             quantity,
         })
+    }
+
+    fn query(&mut self, id: ClientOrderId) -> Result<(), VenueError> {
+        self.send(Request::Query(id))
+    }
+
+    fn query_open(&mut self) -> Result<(), VenueError> {
+        self.send(Request::QueryOpen)
     }
 
     fn next_event(&mut self) -> Option<VenueEvent> {
@@ -264,6 +342,8 @@ mod tests {
             quantity: Some(Quantity::from_raw(quantity * PRICE_SCALE)),
             volume: None,
             price: Some(Price::from_raw(price * PRICE_SCALE)),
+            stop: None,
+            expires_at: None,
         }
     }
 
@@ -291,7 +371,7 @@ mod tests {
         for (link, own) in links.iter_mut().zip([id(1), id(2)]) {
             let events = events(link);
             assert!(
-                events.iter().all(|event| event.order() == own),
+                events.iter().all(|event| event.order() == Some(own)),
                 "{events:?}"
             );
             let last = events.last().unwrap();
@@ -335,7 +415,12 @@ mod tests {
         let mut seen = Vec::new();
         loop {
             let before = seen.len();
-            seen.extend(events(&mut links[0]).iter().map(|event| event.order().low));
+            seen.extend(
+                events(&mut links[0])
+                    .iter()
+                    .filter_map(VenueEvent::order)
+                    .map(|id| id.low),
+            );
             host.turn(VENUE_REQUEST_RING_CAPACITY);
             if seen.len() == before {
                 break;

@@ -1,8 +1,10 @@
 //! What a venue is to a shard: poll-based, so that a shard never blocks.
 
+mod capabilities;
 mod link;
 mod port;
 pub mod sim;
 
+pub use capabilities::{Capabilities, IdAlphabet, IdRule};
 pub use link::{VenueHost, VenueLink, host_venue};
-pub use port::{Venue, VenueError, VenueEvent, VenueOrder};
+pub use port::{OrderSnapshot, Venue, VenueError, VenueEvent, VenueOrder, VenueStatus};

@@ -3,10 +3,10 @@
 
 use crate::risk::instruments::Instrument;
 use crate::risk::rejects::{PolicyId, Rejects};
-use crate::types::{Order, OrderType, RejectCode};
+use crate::types::{Order, OrderType, RejectCode, TimeInForce};
 
 /// The most that [`check`] can say.
-pub(crate) const REJECTS: usize = 3;
+pub(crate) const REJECTS: usize = 4;
 
 pub(crate) fn check(order: &Order, instrument: Option<&Instrument>, rejects: &mut Rejects) {
     let mut say = |code| rejects.add(PolicyId::VALIDATION, code);
@@ -19,14 +19,18 @@ pub(crate) fn check(order: &Order, instrument: Option<&Instrument>, rejects: &mu
         (None, None) => say(RejectCode::MissingRequiredField),
         _ => say(RejectCode::InvalidFieldValue),
     }
-    match (order.order_type, order.price) {
-        (OrderType::Market, None) => {}
-        (OrderType::Limit, Some(price))
+    // A stop's price is its trigger, which it is valued at.
+    let priced = order.order_type != OrderType::Market;
+    match (priced, order.price) {
+        (false, None) => {}
+        (true, Some(price))
             if price.is_positive()
                 || instrument.is_some_and(|instrument| instrument.allow_non_positive_price) => {}
-        (OrderType::Limit, None) => say(RejectCode::MissingRequiredField),
-        (OrderType::Market, Some(_)) | (OrderType::Limit, Some(_)) => {
-            say(RejectCode::InvalidFieldValue);
-        }
+        (true, None) => say(RejectCode::MissingRequiredField),
+        (_, Some(_)) => say(RejectCode::InvalidFieldValue),
+    }
+    // An order has no field for its date yet.
+    if order.time_in_force == TimeInForce::GoodTillDate {
+        say(RejectCode::UnsupportedTimeInForce);
     }
 }

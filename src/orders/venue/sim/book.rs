@@ -2,8 +2,9 @@
 
 use super::ladder::Ladder;
 use super::order_slab::OrderSlab;
+use super::stops::Stops;
 use super::{Phase, SimInstrument};
-use crate::types::Side;
+use crate::types::{Price, RejectCode, Side};
 
 pub(super) struct Book {
     pub(super) instrument: SimInstrument,
@@ -13,6 +14,7 @@ pub(super) struct Book {
     pub(super) last: Option<i64>,
     pub(super) bids: Ladder,
     pub(super) asks: Ladder,
+    pub(super) stops: Stops,
 }
 
 impl Book {
@@ -20,9 +22,10 @@ impl Book {
         Self {
             instrument,
             phase: instrument.phase,
-            last: instrument.reference.map(crate::types::Price::raw),
+            last: instrument.reference.map(Price::raw),
             bids: Ladder::new(Side::Buy, orders_max),
             asks: Ladder::new(Side::Sell, orders_max),
+            stops: Stops::default(),
         }
     }
 
@@ -51,6 +54,68 @@ impl Book {
             (Some(limit), Side::Buy) => best <= limit,
             (Some(limit), Side::Sell) => best >= limit,
         }
+    }
+
+    /// The raw price of an order that is to have one, and none of one that is
+    /// not.
+    pub(super) fn price_of(
+        &self,
+        has_one: bool,
+        price: Option<Price>,
+    ) -> Result<Option<i64>, RejectCode> {
+        match price {
+            Some(price) if has_one && self.is_price(price.raw()) => Ok(Some(price.raw())),
+            Some(_) => Err(RejectCode::InvalidFieldValue),
+            None if has_one => Err(RejectCode::MissingRequiredField),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether an order of `side` would trade now.
+    pub(super) fn would_trade(&self, side: Side, limit: Option<i64>) -> bool {
+        self.phase == Phase::Continuous && self.crosses(side, limit)
+    }
+
+    /// Whether a stop order at `stop`, raw, need not wait.
+    pub(super) fn has_reached(&self, stop: i64, side: Side) -> bool {
+        let is_there = |last: i64| match side {
+            Side::Buy => stop <= last,
+            Side::Sell => stop >= last,
+        };
+        self.phase == Phase::Continuous && self.last.is_some_and(is_there)
+    }
+
+    /// Whether an order of `side` for `wanted` can trade all of it at once at
+    /// `limit` (none: at any price).
+    pub(super) fn fills_whole(
+        &self,
+        side: Side,
+        limit: Option<i64>,
+        wanted: i64,
+        orders: &OrderSlab,
+    ) -> bool {
+        let other = side.opposite();
+        let takes = |price: i64| match (limit, side) {
+            (None, _) => true,
+            (Some(limit), Side::Buy) => price <= limit,
+            (Some(limit), Side::Sell) => price >= limit,
+        };
+        let levels = self.side(other).levels();
+        let mut left = wanted;
+        for (_, head) in levels.take_while(|(price, _)| takes(*price)) {
+            for slot in level_queue(head, orders) {
+                left = left.saturating_sub(orders.get(slot).leaves);
+                if left <= 0 {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// The order whose stop price was reached that begins next.
+    pub(super) fn triggered(&self) -> Option<u32> {
+        self.last.and_then(|last| self.stops.triggered(last))
     }
 
     /// The best bid and ask, raw, where they cross.

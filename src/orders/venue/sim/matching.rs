@@ -7,9 +7,10 @@
 use super::Phase;
 use super::book::Book;
 use super::event_queue::EventQueue;
+use super::expiries::Expiries;
 use super::order_slab::{OpenSlot, OrderSlab};
 use crate::orders::venue::VenueEvent;
-use crate::types::{FillId, Price, Quantity, Side};
+use crate::types::{FillId, Price, Quantity, Side, TimeInForce};
 
 /// The most events of one step: two executions, and the end of both orders.
 pub(super) const STEP_EVENTS: usize = 4;
@@ -39,10 +40,19 @@ pub(super) enum Work {
         book: u16,
         price: i64,
     },
-    /// Every order of the book is cancelled.
-    DayEnd {
+    /// Orders of the book whose stop price was reached begin.
+    Stops {
         book: u16,
     },
+    /// The orders in `Market::ending` expire.
+    DayEnd,
+}
+
+/// How an order ends that has not traded in full.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    Canceled,
+    Expired,
 }
 
 /// Books, orders and events: all that trading touches.
@@ -51,24 +61,49 @@ pub(super) struct Market {
     pub(super) orders: OrderSlab,
     pub(super) events: EventQueue,
     pub(super) work: Work,
+    pub(super) expiries: Expiries,
+    /// Slots whose day is over, the last to end first.
+    pub(super) ending: Vec<u32>,
     /// The next execution's id.
     pub(super) next_fill: u64,
 }
 
 impl Market {
     /// Whether new work can be taken.
-    pub(super) const fn is_ready(&self) -> bool {
-        matches!(self.work, Work::Nothing) && self.events.room() >= STEP_EVENTS
+    pub(super) fn is_ready(&self) -> bool {
+        self.is_idle() && self.events.room() >= STEP_EVENTS
+    }
+
+    /// Whether nothing is unfinished.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.work, Work::Nothing) && self.expiries.first_due().is_none()
     }
 
     /// Works on until all is done or the events have no room for a step.
     pub(super) fn advance(&mut self) {
         while self.events.room() >= STEP_EVENTS {
             match self.work {
-                Work::Nothing => return,
+                Work::Nothing => match self.expiries.first_due() {
+                    Some(slot) => self.end_order(slot, Ending::Expired),
+                    None => return,
+                },
                 Work::Sweep(sweep) => self.work = self.sweep_step(sweep),
                 Work::Auction { book, price } => self.work = self.auction_step(book, price),
-                Work::DayEnd { book } => self.work = self.day_end_step(book),
+                Work::Stops { book } => match self.books[usize::from(book)].triggered() {
+                    Some(slot) => {
+                        self.work = Work::Nothing;
+                        self.begin(slot);
+                        // What it trades, if it does, leads back here.
+                        if matches!(self.work, Work::Nothing) {
+                            self.work = Work::Stops { book };
+                        }
+                    }
+                    None => self.work = Work::Nothing,
+                },
+                Work::DayEnd => match self.ending.pop() {
+                    Some(slot) => self.end_order(slot, Ending::Expired),
+                    None => self.work = Work::Nothing,
+                },
             }
         }
     }
@@ -79,7 +114,10 @@ impl Market {
         let book = &mut self.books[usize::from(order.book)];
         let resting = match book.side(order.side.opposite()).first() {
             Some(slot) if book.crosses(order.side, sweep.limit) => slot,
-            _ => return self.end_sweep(sweep, false),
+            _ => {
+                self.end_sweep(sweep, false);
+                return Work::Stops { book: order.book };
+            }
         };
         let OpenSlot { price, leaves, .. } = *self.orders.get(resting);
         let lot = book.instrument.lot.raw();
@@ -88,7 +126,8 @@ impl Market {
             None => order.leaves,
         };
         if wanted == 0 {
-            return self.end_sweep(sweep, true);
+            self.end_sweep(sweep, true);
+            return Work::Stops { book: order.book };
         }
         let quantity = wanted.min(leaves);
         book.last = Some(price);
@@ -108,15 +147,15 @@ impl Market {
         };
         self.execution(order, price, quantity, leaves, true);
         if leaves == 0 {
-            self.orders.remove(sweep.slot);
-            return Work::Nothing;
+            self.forget(sweep.slot);
+            return Work::Stops { book: order.book };
         }
         Work::Sweep(sweep)
     }
 
     /// What becomes of the rest. `spent`: the other side can still trade, but
     /// the volume pays for no lot there.
-    pub(super) fn end_sweep(&mut self, sweep: Sweep, spent: bool) -> Work {
+    pub(super) fn end_sweep(&mut self, sweep: Sweep, spent: bool) {
         let order = *self.orders.get(sweep.slot);
         let book = &mut self.books[usize::from(order.book)];
         let (mut leaves, mut excess) = (order.leaves, 0);
@@ -140,9 +179,8 @@ impl Market {
                 id: order.id,
                 unfilled: Quantity::from_raw(leaves + excess),
             });
-            self.orders.remove(sweep.slot);
+            self.forget(sweep.slot);
         }
-        Work::Nothing
     }
 
     /// Trades the best of both sides at the auction's price, or opens.
@@ -158,7 +196,7 @@ impl Market {
             .filter(|_| book.crosses(Side::Buy, Some(price)));
         let (Some(bid), Some(ask)) = (bid, ask) else {
             book.phase = Phase::Continuous;
-            return Work::Nothing;
+            return Work::Stops { book: index };
         };
         book.last = Some(price);
         let quantity = self.orders.get(bid).leaves.min(self.orders.get(ask).leaves);
@@ -167,27 +205,44 @@ impl Market {
         Work::Auction { book: index, price }
     }
 
-    fn day_end_step(&mut self, index: u16) -> Work {
+    /// The orders of the book that the end of the day ends, in the order in
+    /// which they do.
+    pub(super) fn end_day(&mut self, index: u16) {
         let book = &self.books[usize::from(index)];
-        match book.bids.first().or_else(|| book.asks.first()) {
-            Some(slot) => {
-                self.cancel_resting(slot);
-                Work::DayEnd { book: index }
-            }
-            None => Work::Nothing,
-        }
+        let resting = [Side::Buy, Side::Sell].map(|side| book.queue(side, &self.orders));
+        let waiting = book.stops.slots();
+        let is_of_the_day = |slot: &u32| self.orders.get(*slot).time_in_force == TimeInForce::Day;
+        self.ending = resting
+            .into_iter()
+            .flatten()
+            .chain(waiting)
+            .filter(is_of_the_day)
+            .collect();
+        self.ending.reverse();
+        self.work = Work::DayEnd;
+        self.advance();
     }
 
-    /// Ends an order that rests.
-    pub(super) fn cancel_resting(&mut self, slot: u32) {
+    /// Ends an order that rests, or waits for its stop price.
+    pub(super) fn end_order(&mut self, slot: u32, ending: Ending) {
         let order = *self.orders.get(slot);
-        self.books[usize::from(order.book)]
-            .side_mut(order.side)
-            .unlink(slot, &mut self.orders);
-        self.events.push(VenueEvent::Canceled {
-            id: order.id,
-            unfilled: Quantity::from_raw(order.leaves + order.excess),
+        let book = &mut self.books[usize::from(order.book)];
+        if order.waits {
+            book.stops.remove(slot);
+        } else {
+            book.side_mut(order.side).unlink(slot, &mut self.orders);
+        }
+        let (id, unfilled) = (order.id, Quantity::from_raw(order.leaves + order.excess));
+        self.events.push(match ending {
+            Ending::Canceled => VenueEvent::Canceled { id, unfilled },
+            Ending::Expired => VenueEvent::Expired { id, unfilled },
         });
+        self.forget(slot);
+    }
+
+    /// Nothing is kept of an order that is over and in no queue.
+    fn forget(&mut self, slot: u32) {
+        self.expiries.remove(slot);
         self.orders.remove(slot);
     }
 
@@ -209,7 +264,7 @@ impl Market {
                     unfilled: Quantity::from_raw(order.excess),
                 });
             }
-            self.orders.remove(slot);
+            self.forget(slot);
         }
     }
 

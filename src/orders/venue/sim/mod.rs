@@ -1,8 +1,9 @@
 //! A simulated venue: a real price-time book per instrument, in memory.
 //!
-//! Promises: the same calls give the same events, always (no clock, no
-//! randomness, no thread); no allocation per order once warm; every table and
-//! queue is bounded, and a full one refuses before any work is taken.
+//! Promises: the same calls give the same events, always (its clock is told the
+//! time; no randomness, no thread); no allocation per order once warm, but for
+//! stops and dates; every table and queue is bounded, and a full one refuses
+//! before any work is taken.
 //!
 //! Does not: lose, delay or reorder messages, prevent self-matches, know
 //! accounts, fees or sessions. Nothing is kept of an order that is over.
@@ -13,10 +14,12 @@ mod config;
 mod control;
 mod entry;
 mod event_queue;
+mod expiries;
 mod ladder;
 mod matching;
 mod order_slab;
 mod phase;
+mod stops;
 mod venue;
 
 pub use auction::Auction;

@@ -1,7 +1,7 @@
 //! The open orders: one cache line each, in a table of fixed size.
 
 use crate::orders::index::SlotIndex;
-use crate::types::{ClientOrderId, Side};
+use crate::types::{ClientOrderId, OrderType, Side, TimeInForce};
 
 /// A slot that is none.
 pub(super) const NO_SLOT: u32 = u32::MAX;
@@ -28,6 +28,10 @@ pub(super) struct OpenSlot {
     /// Index of its instrument's book.
     pub(super) book: u16,
     pub(super) side: Side,
+    pub(super) order_type: OrderType,
+    pub(super) time_in_force: TimeInForce,
+    /// Its stop price has not been reached: it is in no queue.
+    pub(super) waits: bool,
 }
 
 const _: () = assert!(
@@ -56,6 +60,9 @@ impl OrderSlab {
             behind,
             book: 0,
             side: Side::Buy,
+            order_type: OrderType::Limit,
+            time_in_force: TimeInForce::Day,
+            waits: false,
         };
         let last = capacity - 1;
         Self {

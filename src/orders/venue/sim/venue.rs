@@ -4,10 +4,12 @@ use super::auction::{auction_at, best_auction};
 use super::book::Book;
 use super::control::{Change, Request, Requests};
 use super::event_queue::EventQueue;
+use super::expiries::Expiries;
 use super::matching::{Market, Work};
 use super::order_slab::{OpenSlot, OrderSlab};
 use super::{Auction, Phase, PhaseError, SimConfig, SimConfigError, VenueControl};
-use crate::orders::venue::{Venue, VenueError, VenueEvent, VenueOrder};
+use crate::orders::venue::{Capabilities, Venue, VenueError, VenueEvent, VenueOrder};
+use crate::time::UnixNanos;
 use crate::types::{ClientOrderId, InstrumentId, Price, Quantity, Side};
 
 /// A venue in memory: a price-time book per instrument (rule O36).
@@ -36,6 +38,8 @@ use crate::types::{ClientOrderId, InstrumentId, Price, Quantity, Side};
 ///     quantity: Some("2".parse().unwrap()),
 ///     volume: None,
 ///     price: Some("2650.5".parse().unwrap()),
+///     stop: None,
+///     expires_at: None,
 /// };
 /// let buy = VenueOrder {
 ///     id: ClientOrderId { high: 0, low: 2 },
@@ -63,6 +67,7 @@ pub struct SimVenue {
     /// Orders that may rest at once.
     orders_max: usize,
     requests: Requests,
+    capabilities: Capabilities,
 }
 
 impl SimVenue {
@@ -90,11 +95,14 @@ impl SimVenue {
                 orders: OrderSlab::new(slots),
                 events: EventQueue::new(config.events_max),
                 work: Work::Nothing,
+                expiries: Expiries::default(),
+                ending: Vec::new(),
                 next_fill: config.first_fill.0,
             },
             instruments,
             orders_max: config.orders_max,
             requests: Requests::new(),
+            capabilities: Capabilities::everything(),
         })
     }
 
@@ -110,8 +118,8 @@ impl SimVenue {
     /// The instrument is unknown, the venue is busy, or the book is crossed and
     /// the phase is [`Phase::Continuous`]: [`SimVenue::uncross`] opens it.
     pub fn set_phase(&mut self, instrument: InstrumentId, phase: Phase) -> Result<(), PhaseError> {
-        let book = self.idle_book(instrument)?;
-        let book = &mut self.market.books[usize::from(book)];
+        let index = self.idle_book(instrument)?;
+        let book = &mut self.market.books[usize::from(index)];
         match book.crossed() {
             Some((bid, ask)) if phase == Phase::Continuous => Err(PhaseError::Crossed {
                 bid: Price::from_raw(bid),
@@ -119,8 +127,17 @@ impl SimVenue {
             }),
             _ => {
                 book.phase = phase;
+                self.begin_stops(index);
                 Ok(())
             }
+        }
+    }
+
+    /// Trading that begins sets off what the last price has reached.
+    fn begin_stops(&mut self, book: u16) {
+        if self.market.books[usize::from(book)].phase == Phase::Continuous {
+            self.market.work = Work::Stops { book };
+            self.market.advance();
         }
     }
 
@@ -151,6 +168,7 @@ impl SimVenue {
         }
         let Some(best) = best_auction(book, &self.market.orders) else {
             book.phase = Phase::Continuous;
+            self.begin_stops(index);
             return Ok(None);
         };
         let chosen = price.and_then(|price| auction_at(book, &self.market.orders, price.raw()));
@@ -170,15 +188,15 @@ impl SimVenue {
         Ok(Some(auction))
     }
 
-    /// Ends the trading day: closes the instrument and cancels all its orders.
+    /// Ends the trading day: closes the instrument and ends its day orders.
+    /// Those that are good till they are cancelled, or till a date, stay.
     ///
     /// # Errors
     /// The instrument is unknown or the venue is busy.
     pub fn end_day(&mut self, instrument: InstrumentId) -> Result<(), PhaseError> {
         let book = self.idle_book(instrument)?;
         self.market.books[usize::from(book)].phase = Phase::Closed;
-        self.market.work = Work::DayEnd { book };
-        self.market.advance();
+        self.market.end_day(book);
         Ok(())
     }
 
@@ -254,15 +272,16 @@ impl SimVenue {
         let book = self
             .book_of(instrument)
             .ok_or(PhaseError::UnknownInstrument(instrument))?;
-        match self.market.work {
-            Work::Nothing => Ok(book),
-            _ => Err(PhaseError::Busy),
+        if self.market.is_idle() {
+            Ok(book)
+        } else {
+            Err(PhaseError::Busy)
         }
     }
 
     /// Answers what other threads asked for, as far as work allows.
     fn take_requests(&mut self) {
-        while matches!(self.market.work, Work::Nothing) {
+        while self.market.is_idle() {
             let Some(request) = self.requests.take() else {
                 return;
             };
@@ -283,6 +302,15 @@ impl SimVenue {
 }
 
 impl Venue for SimVenue {
+    fn capabilities(&self) -> Option<&Capabilities> {
+        Some(&self.capabilities)
+    }
+
+    fn advance_to(&mut self, now: UnixNanos) {
+        self.market.expiries.advance_to(now);
+        self.market.advance();
+    }
+
     fn submit(&mut self, order: &VenueOrder) -> Result<(), VenueError> {
         if !self.market.is_ready() {
             return Err(VenueError::Busy);
@@ -321,7 +349,7 @@ impl Venue for SimVenue {
                 self.market.events.pop()?
             }
         };
-        if !matches!(self.market.work, Work::Nothing) {
+        if !self.market.is_idle() {
             self.market.advance();
         }
         Some(event)
