@@ -74,6 +74,13 @@ pub const SIM_VENUE_EVENTS_DEFAULT: usize = 16_384;
 /// Phase changes that wait for a simulated venue; they are a person's acts.
 pub const SIM_VENUE_REQUESTS_MAX: usize = 16;
 
+/// Messages on their way to or from a simulated distant venue; beyond it what
+/// is sent waits with its sender, and what comes back is lost.
+pub const DISTANT_LINE_MAX: usize = 1 << 20;
+
+/// Orders that a simulated distant venue remembers, unless configured.
+pub const DISTANT_RECORDS_MAX: usize = 1 << 20;
+
 /// Commands that an I/O thread keeps for shards whose rings are full, before
 /// it refuses new ones: one read's worth of the smallest frames.
 pub const STAGED_COMMANDS_MAX: usize = 2_048;

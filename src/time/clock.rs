@@ -28,6 +28,14 @@ impl Nanos {
 #[repr(transparent)]
 pub struct UnixNanos(pub u64);
 
+impl UnixNanos {
+    /// This time, moved on; stays at the end of time rather than wrapping.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(duration_nanos(duration)))
+    }
+}
+
 /// Where time comes from.
 pub trait Clock {
     /// Monotonic: never before an earlier answer.

@@ -1,6 +1,7 @@
 //! What a venue is to a shard: poll-based, so that a shard never blocks.
 
 mod capabilities;
+pub mod distant;
 mod link;
 mod port;
 pub mod sim;

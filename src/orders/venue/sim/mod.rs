@@ -5,7 +5,7 @@
 //! stops and dates; every table and queue is bounded, and a full one refuses
 //! before any work is taken.
 //!
-//! Does not: lose, delay or reorder messages, prevent self-matches, know
+//! Does not: lose, delay or reorder messages (`distant` does), prevent self-matches, know
 //! accounts, fees or sessions. Nothing is kept of an order that is over.
 
 mod auction;
