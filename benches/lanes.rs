@@ -80,6 +80,10 @@ fn pipelined(rounds: usize, items: usize) {
                 Box::new(|pair| bare::copied(items, pair)),
             ),
             (
+                "two bare rings, pushed one by one",
+                Box::new(|pair| bare::pushed(items, pair)),
+            ),
+            (
                 "lane, batched, HDR observer on",
                 Box::new(|pair| ours::pipelined(items, pair, HdrObserver::new(), lane(true, 1))),
             ),

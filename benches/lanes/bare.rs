@@ -41,6 +41,8 @@ fn answer(line: &Line) -> Line {
 enum By {
     One,
     Slice,
+    /// As `One`, and each request is in sight by itself.
+    Push,
 }
 
 /// P4's floor.
@@ -51,6 +53,11 @@ pub(super) fn answered(items: usize, pair: Pair) -> f64 {
 /// The same without anyone's looking at a message before it is answered.
 pub(super) fn copied(items: usize, pair: Pair) -> f64 {
     pipelined(items, pair, By::Slice)
+}
+
+/// The floor of submits that are made one by one.
+pub(super) fn pushed(items: usize, pair: Pair) -> f64 {
+    pipelined(items, pair, By::Push)
 }
 
 fn pipelined(items: usize, pair: Pair, by: By) -> f64 {
@@ -79,6 +86,11 @@ fn pipelined(items: usize, pair: Pair, by: By) -> f64 {
                 By::Slice => {
                     let _ = to.push_entire_slice(&staged[..count]);
                 }
+                By::Push => {
+                    for number in sent..sent + count {
+                        let _ = to.push(request(number));
+                    }
+                }
             }
             sent += count;
             moved = true;
@@ -100,7 +112,7 @@ fn pipelined(items: usize, pair: Pair, by: By) -> f64 {
         }
     }
     let elapsed = begun.elapsed();
-    let each = if by == By::One { 2 } else { 1 };
+    let each = if by == By::Slice { 1 } else { 2 };
     assert_eq!(sum, each * items as u64, "every answer is to a request");
     drop(to);
     worker.join().expect("worker");
@@ -125,7 +137,7 @@ fn answer_all(mut from: Consumer<Line>, mut back: Producer<Line>, by: By) {
         let (a, b) = chunk.as_slices();
         // The window keeps the ring of answers from being full.
         match by {
-            By::One => {
+            By::One | By::Push => {
                 let answers = back.write_chunk_uninit(there).expect("the window fits");
                 answers.fill_from_iter(a.iter().chain(b).map(answer));
             }

@@ -27,6 +27,10 @@ impl<D: LocalDriver> Staged<D> {
     pub(super) fn new() -> Self {
         Self(Vec::with_capacity(limits::BATCH_MAX))
     }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// An open batch; see [`Submitter::batch`].
@@ -135,16 +139,23 @@ impl<D: LocalDriver, O: Observer, C: Clock> Batch<'_, D, O, C> {
             return None;
         }
         if self.stamp.is_none() {
-            self.stamp = Some(self.submitter.core.clock.now());
+            self.begin_watch();
         }
         self.stamp
+    }
+
+    #[cold]
+    fn begin_watch(&mut self) {
+        self.stamp = Some(self.submitter.core.clock.now());
+        for ring in &self.submitter.rings {
+            let _ = ring.slots();
+        }
     }
 
     #[inline]
     fn tell_enqueued(&mut self, shard: u16, key: LaneKey, stamp: Option<Nanos>) {
         if stamp.is_some() {
-            let staged = self.submitter.staged[usize::from(shard)].0.len();
-            self.submitter.tell_depth(shard, key, staged);
+            self.submitter.tell_depth(shard, key);
         }
     }
 

@@ -216,6 +216,12 @@ impl Wish {
         Self(AtomicU64::new(!FLAGS | CLOSED))
     }
 
+    /// Whether it is for this use.
+    #[inline]
+    pub(crate) fn is_for(&self, generation: Generation) -> bool {
+        self.0.load(Ordering::Relaxed) & !FLAGS == generation.0
+    }
+
     /// Moves from one state of a generation to another, unless it is not in it.
     fn change(&self, generation: Generation, from: u64, to: u64) -> bool {
         let (from, to) = (generation.0 | from, generation.0 | to);
@@ -229,23 +235,17 @@ impl Wish {
 impl Completion<'_> {
     /// What is wished for the use that was published; the worker looks at once,
     /// and once more after a fence. Needs the slot's memory, not the slot.
-    #[inline]
     pub(crate) fn look(&self, generation: Generation) -> Wished {
-        let wish = self.wish.0.load(Ordering::Relaxed);
-        if wish & !FLAGS != generation.0 {
-            return Wished::Nothing;
-        }
-        self.grant(generation, wish & FLAGS)
-    }
-
-    #[cold]
-    fn grant(&self, generation: Generation, wish: u64) -> Wished {
         // A future that found its result takes its wish back; one of the two
         // changes it.
-        match wish {
-            WAITER if self.wish.change(generation, WAITER, TAKING) => Wished::Waking,
-            UNWANTED if self.wish.change(generation, UNWANTED, CLOSED) => Wished::Dropping,
-            _ => Wished::Nothing,
+        if !self.wish.is_for(generation) {
+            Wished::Nothing
+        } else if self.wish.change(generation, WAITER, TAKING) {
+            Wished::Waking
+        } else if self.wish.change(generation, UNWANTED, CLOSED) {
+            Wished::Dropping
+        } else {
+            Wished::Nothing
         }
     }
 

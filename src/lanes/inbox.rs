@@ -197,6 +197,17 @@ impl<D: LocalDriver> Inbox<D> {
         }
     }
 
+    /// Whether a message is in sight, of a ring that is known.
+    #[inline]
+    pub(crate) fn is_in_sight(&self) -> bool {
+        self.rings.ends.iter().any(|end| !end.ring.is_empty())
+            || self
+                .rings
+                .nodes
+                .as_ref()
+                .is_some_and(|(lists, shard, _)| !lists[*shard].is_empty())
+    }
+
     /// Whether no message is in sight; looks at every ring.
     pub(crate) fn is_empty(&mut self) -> bool {
         let count = self.rings.refresh();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
-use crate::time::{Clock, Nanos, SystemClock};
+use crate::time::{Clock, IdleStrategy, Nanos, SystemClock};
 use crate::types::ShardId;
 
 use super::driver::{LocalDriver, Rest};
@@ -79,6 +79,10 @@ struct BatchCounts {
     panicked: u64,
 }
 
+/// Looks at the rings between two turns of an idle worker: a driver's own work
+/// waits for so many, some hundred nanoseconds.
+const GLANCES: u32 = 8;
+
 /// Busy turns between two looks for submitters that are gone.
 const REAP_EVERY: u32 = 1_024;
 
@@ -119,13 +123,18 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
         if self.running.finished {
             return Progress::Finished;
         }
-        let engine = self.core.id;
-        reentry::inside(engine, self.running.shard, || self.turn_inside(budget))
+        let now = self.core.clock.now();
+        self.turn_at(now, budget)
     }
 
     #[inline]
-    fn turn_inside(&mut self, budget: usize) -> Progress {
-        let now = self.core.clock.now();
+    fn turn_at(&mut self, now: Nanos, budget: usize) -> Progress {
+        let engine = self.core.id;
+        reentry::inside(engine, self.running.shard, || self.turn_inside(now, budget))
+    }
+
+    #[inline]
+    fn turn_inside(&mut self, now: Nanos, budget: usize) -> Progress {
         // Before the rings are looked at: what was pushed before the seal is
         // then in sight.
         let sealed = self.running.gate.admission.is_sealed();
@@ -250,17 +259,35 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
     pub(crate) fn run(&mut self) {
         let mut idle = self.core.settings.idle;
         let budget = self.core.settings.batch_max;
-        loop {
-            match self.turn(budget) {
-                Progress::Worked => idle.reset(),
-                Progress::Idle => {
-                    if !idle.pause() {
-                        self.rest();
-                    }
-                }
-                Progress::Finished => return,
+        while !self.running.finished {
+            let now = self.core.clock.now();
+            let mut progress = self.turn_at(now, budget);
+            if progress == Progress::Idle && self.glance(&mut idle) {
+                // The clock was read a moment ago; reading it again would keep
+                // the message waiting.
+                progress = self.turn_at(now, budget);
+            }
+            if progress == Progress::Worked {
+                idle.reset();
             }
         }
+    }
+
+    /// Looks at the rings some times between two whole turns, because a look
+    /// costs a tenth of one; whether a message is in sight. Rests when it is
+    /// time to.
+    #[inline]
+    fn glance(&mut self, idle: &mut IdleStrategy) -> bool {
+        for _ in 0..GLANCES {
+            if !idle.pause() {
+                self.rest();
+                return false;
+            }
+            if self.inbox.is_in_sight() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Sleeps until there is something to do, as long as the driver allows.

@@ -11,8 +11,8 @@
 
 use arrayvec::ArrayVec;
 
-use super::completion::Generation;
-use super::slab::Slot;
+use super::operation::fenced;
+use super::slab::{Published, Slot};
 use super::sync::{Ordering, fence};
 
 /// As many as messages are taken from a ring at once.
@@ -23,14 +23,7 @@ type DropUnwanted = unsafe fn(Slot);
 
 /// What was published since the last fence. Whoever has it has a share of every
 /// slab that is meant.
-pub(crate) struct Looks(ArrayVec<Published, LOOKS_MAX>);
-
-#[derive(Clone, Copy)]
-struct Published {
-    slot: Slot,
-    generation: Generation,
-    drop: DropUnwanted,
-}
+pub(crate) struct Looks(ArrayVec<(Published, DropUnwanted), LOOKS_MAX>);
 
 impl Looks {
     pub(crate) fn new() -> Self {
@@ -43,35 +36,45 @@ impl Looks {
         if self.0.is_full() {
             self.finish();
         }
-        let published = Published {
-            generation: slot.publish(),
-            slot,
-            drop,
-        };
-        published.look();
-        self.0.push(published);
+        let published = slot.publish();
+        look(published, drop);
+        self.0.push((published, drop));
     }
 
     /// The look after a fence.
     #[inline]
     pub(crate) fn finish(&mut self) {
+        if self.0.is_empty() {
+            return;
+        }
         // Pairs with the fence of a future that makes a wish.
         fence(Ordering::SeqCst);
-        for published in self.0.drain(..) {
-            published.look();
+        for &(published, drop) in &self.0 {
+            look(published, drop);
         }
+        self.0.clear();
     }
 }
 
-impl Published {
-    /// Does what is wished for. A wish is granted once, so a second look, or
-    /// one at a slot that is used again, finds nothing.
-    #[inline]
-    fn look(&self) {
-        // SAFETY: published by this worker, which has a share of the slab.
-        if unsafe { self.slot.look(self.generation) } {
-            // SAFETY: made for the result in this slot, which is the worker's.
-            unsafe { (self.drop)(self.slot) };
-        }
+/// Does what is wished for.
+#[inline]
+fn look(published: Published, drop: DropUnwanted) {
+    // SAFETY: published by this worker, which has a share of the slab.
+    if unsafe { published.is_wished() } {
+        grant(published, drop);
     }
+}
+
+/// A waker that panics is its owner's fault, and others wait behind it.
+#[cold]
+#[inline(never)]
+fn grant(published: Published, drop: DropUnwanted) {
+    fenced(|| {
+        // SAFETY: as above; the function was made for the result in this slot.
+        unsafe {
+            if published.grant() {
+                drop(published.slot());
+            }
+        }
+    });
 }

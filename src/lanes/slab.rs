@@ -274,16 +274,11 @@ impl SlabOwner {
     pub(crate) fn claim(&mut self) -> Option<(Slot, Generation)> {
         let fronts = &self.share.slab().fronts;
         for _ in 0..fronts.len() {
-            let index = self.cursor;
-            self.cursor = if index + 1 == fronts.len() {
-                0
-            } else {
-                index + 1
-            };
-            if let Some(generation) = fronts[index].word.claim() {
-                // The constructor takes the count as u16.
-                let index = u16::try_from(index).unwrap_or(u16::MAX);
-                return Some((self.share.slot(index), generation));
+            let front = &fronts[self.cursor];
+            let next = self.cursor + 1;
+            self.cursor = if next == fronts.len() { 0 } else { next };
+            if let Some(generation) = front.word.claim() {
+                return Some((Slot(NonNull::from(front)), generation));
             }
         }
         None
@@ -373,33 +368,14 @@ impl Slot {
     }
 
     /// The worker's end of an operation whose result it wrote: publishes it.
-    /// The worker must look for wishes after a fence, with a share to do it by.
+    /// The worker must look for wishes at once and after a fence.
     #[inline]
-    pub(crate) fn publish(&self) -> Generation {
-        self.word().publish()
-    }
-
-    /// A look for wishes of a published operation: wakes who waits; whether
-    /// nobody wants the result, so that the caller must drop it and then
-    /// [`recycle`](Self::recycle).
-    ///
-    /// # Safety
-    /// This is the worker that published that use of the slot, and it has a
-    /// share of the slab.
-    #[inline]
-    pub(crate) unsafe fn look(self, generation: Generation) -> bool {
-        match self.completion().look(generation) {
-            Wished::Nothing => false,
-            Wished::Waking => {
-                // SAFETY: the wish gives the cell to the worker.
-                let waiter = unsafe { self.take_waiter() };
-                if self.completion().taken(generation) {
-                    self.recycle();
-                }
-                waiter.wake();
-                false
-            }
-            Wished::Dropping => true,
+    pub(crate) fn publish(self) -> Published {
+        let wish = NonNull::from(self.completion().wish);
+        Published {
+            generation: self.word().publish(),
+            wish,
+            slot: self,
         }
     }
 
@@ -524,6 +500,55 @@ impl Slot {
     /// Whether a plain finalization is under way.
     pub(crate) fn is_finalizing(&self) -> bool {
         self.front().finalizing.load(Ordering::Acquire)
+    }
+}
+
+/// A use of a slot that a worker published. It has a share of the slab, and no
+/// more business with the slot's front, whose cache line is the future's now.
+#[derive(Clone, Copy)]
+pub(crate) struct Published {
+    wish: NonNull<Wish>,
+    generation: Generation,
+    slot: Slot,
+}
+
+impl Published {
+    pub(crate) fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    /// Whether somebody wished for something.
+    ///
+    /// # Safety
+    /// The caller has a share of the slab.
+    #[inline]
+    pub(crate) unsafe fn is_wished(&self) -> bool {
+        // SAFETY: by the caller's promise.
+        unsafe { self.wish.as_ref() }.is_for(self.generation)
+    }
+
+    /// Wakes who waits; whether nobody wants the result, so that the caller
+    /// must drop it and then [`recycle`](Slot::recycle). A wish is granted
+    /// once, so another look, or one at a slot that is used again, does nothing.
+    ///
+    /// # Safety
+    /// This is the worker that published it, and it has a share of the slab.
+    #[cold]
+    pub(crate) unsafe fn grant(&self) -> bool {
+        let completion = self.slot.completion();
+        match completion.look(self.generation) {
+            Wished::Nothing => false,
+            Wished::Waking => {
+                // SAFETY: the wish gives the cell to the worker.
+                let waiter = unsafe { self.slot.take_waiter() };
+                if completion.taken(self.generation) {
+                    self.slot.recycle();
+                }
+                waiter.wake();
+                false
+            }
+            Wished::Dropping => true,
+        }
     }
 }
 

@@ -454,15 +454,19 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
     #[inline]
     fn tell_enqueued(&mut self, shard: u16, key: LaneKey, stamp: Option<Nanos>) {
         if stamp.is_some() {
-            self.tell_depth(shard, key, 0);
+            // Where the worker is: one cache line from it.
+            let _ = self.rings[usize::from(shard)].slots();
+            self.tell_depth(shard, key);
         }
     }
 
-    /// Tells what is in the ring, and `staged` for it.
+    /// Tells how many messages are in the ring and staged for it, by what is
+    /// known of how far the worker is: a batch asks when it begins.
     #[cold]
-    pub(super) fn tell_depth(&mut self, shard: u16, key: LaneKey, staged: usize) {
-        let free = self.rings[usize::from(shard)].slots();
-        let depth = self.core.settings.ring_capacity - free + staged;
+    pub(super) fn tell_depth(&mut self, shard: u16, key: LaneKey) {
+        let shard = usize::from(shard);
+        let free = self.rings[shard].cached_slots();
+        let depth = self.core.settings.ring_capacity - free + self.staged[shard].len();
         self.hooks.tell(|hooks| hooks.on_enqueue(key, depth));
     }
 }

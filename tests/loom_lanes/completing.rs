@@ -367,9 +367,9 @@ fn run_real(share: &Share, index: u16) {
     // SAFETY: claimed, and sent to this worker alone; its share keeps the slab.
     unsafe {
         slot.write(7u32);
-        let generation = slot.publish();
+        let published = slot.publish();
         fence(Ordering::SeqCst);
-        if slot.look(generation) {
+        if published.is_wished() && published.grant() {
             let _: u32 = slot.read();
             slot.recycle();
         }
