@@ -12,13 +12,18 @@ mod bare;
 mod channel;
 #[path = "lanes/ours.rs"]
 mod ours;
+#[path = "lanes/predicted.rs"]
+mod predicted;
+#[path = "../tests/risk_support/mod.rs"]
+mod risk_support;
 
 use std::time::Duration;
 
 use pitlane::lanes::{HdrObserver, NoopObserver};
 
-use alternate::compare;
+use alternate::{Pair, compare, median};
 use ours::Way;
+use predicted::{Run, Workload};
 
 const WINDOW: usize = 1_024;
 const BATCH: usize = 256;
@@ -125,10 +130,56 @@ fn one_at_a_time(rounds: usize, trips: usize) {
     );
 }
 
+/// P14: open loop at the rate of the target, then at rising ones.
+fn predicted(operations: usize) {
+    let workload = Workload::predict(operations);
+    let pair = Pair::find();
+    let run = |rate| pair.apart(|| predicted::run(&workload, rate, pair, HdrObserver::new()));
+    let tell = |name: &str, run: &Run| {
+        println!(
+            "  {name:<24} {:>9.0}/s  p50 {:>7.1}  p99 {:>8.1}  p99.9 {:>8.1} us",
+            run.per_second,
+            run.at(0.5),
+            run.at(0.99),
+            run.at(0.999)
+        );
+    };
+    println!("P14: {operations} operations, predicted, open loop, one pacing thread");
+    tell("50,000/s", &run(Some(50_000)));
+    let bare = pair.apart(|| Run {
+        per_second: 50_000.0,
+        latencies: bare::paced(operations, 50_000, pair),
+    });
+    tell("two bare rings, the same", &bare);
+    println!("  and at rates up to the knee, and beyond it");
+    for thousands in [1_000, 1_500, 2_000, 2_500, 3_000, 4_000, 8_000] {
+        let name = format!("{}.{} M/s", thousands / 1_000, thousands % 1_000 / 100);
+        tell(&name, &run(Some(thousands * 1_000)));
+    }
+    tell("window of 1,024", &run(None));
+}
+
+/// P15: the knee with the observer and without.
+fn observed(rounds: usize, operations: usize) {
+    let workload = Workload::predict(operations);
+    let pair = Pair::find();
+    let (mut on, mut off) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let run = pair.apart(|| predicted::run(&workload, None, pair, HdrObserver::new()));
+        on.push(run.per_second);
+        let run = pair.apart(|| predicted::run(&workload, None, pair, NoopObserver));
+        off.push(run.per_second);
+    }
+    let (on, off) = (median(on), median(off));
+    println!("P15: the predicted workload as fast as a window of 1,024 lets it");
+    println!("  HDR observer on   {on:>10.0}/s");
+    println!("  nobody watching   {off:>10.0}/s  {:.3} x", on / off);
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
-    let parts = ["one-thread", "P4", "P5"];
+    let parts = ["one-thread", "P4", "P5", "P14", "P15"];
     let asked = |part: &str| has(part) || !parts.iter().any(|part| has(part));
     let (rounds, items, trips) = if has("quick") {
         (5, 500_000, 20_000)
@@ -143,5 +194,11 @@ fn main() {
     }
     if asked("P5") {
         one_at_a_time(rounds, trips);
+    }
+    if asked("P14") {
+        predicted(if has("quick") { 100_000 } else { 2_000_000 });
+    }
+    if asked("P15") {
+        observed(rounds, items);
     }
 }

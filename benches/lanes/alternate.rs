@@ -25,7 +25,7 @@ impl Pair {
 
     /// Runs `body` on a thread that `body` may pin: this one stays free, so
     /// that the next run still sees all CPUs.
-    fn apart<R: Send>(body: impl FnOnce() -> R + Send) -> R {
+    pub(super) fn apart<R: Send>(self, body: impl FnOnce() -> R + Send) -> R {
         thread::scope(|scope| scope.spawn(body).join().expect("the run"))
     }
 }
@@ -55,7 +55,7 @@ pub(super) fn compare(title: &str, rounds: usize, contestants: &[Contestant<'_>]
     let mut results = vec![Vec::with_capacity(rounds); contestants.len()];
     for _ in 0..rounds {
         for ((_, run), results) in contestants.iter().zip(&mut results) {
-            results.push(Pair::apart(|| run(pair)));
+            results.push(pair.apart(|| run(pair)));
         }
     }
     let lowest: Vec<f64> = results

@@ -206,3 +206,36 @@ pub(super) fn ping_pong(items: usize, pair: Pair) -> f64 {
     worker.join().expect("worker");
     p50(samples)
 }
+
+/// What the host makes of P14's schedule: nothing but two rings, and nothing
+/// done. From the time that was meant to the answer in hand; ns, sorted.
+pub(super) fn paced(items: usize, rate: u64, pair: Pair) -> Vec<u64> {
+    let (mut to, from) = RingBuffer::<Line>::new(CAPACITY);
+    let (back, mut results) = RingBuffer::<Line>::new(CAPACITY);
+    let worker = thread::spawn(move || {
+        pin(pair.answerer);
+        answer_all(from, back, By::One);
+    });
+    pin(pair.caller);
+    let mut latencies = Vec::with_capacity(items);
+    let (mut next, mut idle) = (0, idle());
+    let due = |number: u64| number * 1_000_000_000 / rate;
+    let begun = Instant::now();
+    while latencies.len() < items {
+        let now = nanos(begun.elapsed());
+        if next < items && due(next as u64) <= now && to.push(request(next)).is_ok() {
+            next += 1;
+            idle.reset();
+        }
+        match results.pop() {
+            Ok(line) => latencies.push(nanos(begun.elapsed()) - due(line.0[0])),
+            Err(_) => {
+                idle.pause();
+            }
+        }
+    }
+    drop(to);
+    worker.join().expect("worker");
+    latencies.sort_unstable();
+    latencies
+}
