@@ -139,9 +139,9 @@ fn predicted(operations: usize) {
         println!(
             "  {name:<24} {:>9.0}/s  p50 {:>7.1}  p99 {:>8.1}  p99.9 {:>8.1} us",
             run.per_second,
-            run.at(0.5),
-            run.at(0.99),
-            run.at(0.999)
+            run.at(500),
+            run.at(990),
+            run.at(999)
         );
     };
     println!("P14: {operations} operations, predicted, open loop, one pacing thread");

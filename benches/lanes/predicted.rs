@@ -274,10 +274,10 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Microseconds.
-    pub(super) fn at(&self, quantile: f64) -> f64 {
+    /// Microseconds, of so many in a thousand.
+    pub(super) fn at(&self, per_mille: usize) -> f64 {
         let last = self.latencies.len() - 1;
-        self.latencies[(last as f64 * quantile) as usize] as f64 / 1_000.0
+        self.latencies[last * per_mille / 1_000] as f64 / 1_000.0
     }
 }
 
