@@ -334,3 +334,10 @@ const _: () = {
         "every callback can be deferred"
     );
 };
+
+/// Public keys that a key table holds: some for each authorizer and executor,
+/// twice while they rotate (rule O2).
+pub const SIGNING_KEYS_MAX: usize = 1_024;
+
+/// Bytes of a signed decision's body: some 800 are needed (rule O1).
+pub const DECISION_BYTES_MAX: usize = 8_192;

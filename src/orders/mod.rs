@@ -1,11 +1,15 @@
 //! Orders on their way to a venue and back.
 
+mod code;
+pub mod decision;
 mod identity;
 mod index;
+pub mod lifecycle;
 mod realized;
 mod table;
 pub mod venue;
 
+pub use code::{Code, Refusal};
 pub use identity::{IdentitySource, NoEntropy, RandomIdentity};
 pub use index::SlotIndex;
 pub use realized::{OutOfRange, RealizedPnl};

@@ -24,7 +24,20 @@ impl Nanos {
 }
 
 /// A wall-clock time: nanoseconds since the Unix epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[serde(transparent)]
 #[repr(transparent)]
 pub struct UnixNanos(pub u64);
 

@@ -103,10 +103,41 @@ pub struct ClientOrderId {
     pub low: u64,
 }
 
+impl ClientOrderId {
+    /// Reads what `Display` writes, and nothing else.
+    #[must_use]
+    pub fn from_text(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix("co_")?;
+        let lower_hex = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
+        if digits.len() != 32 || !digits.bytes().all(lower_hex) {
+            return None;
+        }
+        let (high, low) = digits.split_at(16);
+        Some(Self {
+            high: u64::from_str_radix(high, 16).ok()?,
+            low: u64::from_str_radix(low, 16).ok()?,
+        })
+    }
+}
+
 impl fmt::Display for ClientOrderId {
     /// `co_` and 32 lower-case hex digits, 35 characters in all.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "co_{:016x}{:016x}", self.high, self.low)
+    }
+}
+
+impl serde::Serialize for ClientOrderId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for ClientOrderId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || serde::de::Error::custom("not co_ and 32 lower-case hex digits");
+        Self::from_text(&text).ok_or_else(wrong)
     }
 }
 
