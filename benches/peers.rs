@@ -12,7 +12,8 @@ mod counting_allocator;
 mod risk_peer;
 
 use std::hint::black_box;
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use counting_allocator::{CountingAllocator, counted};
@@ -26,6 +27,7 @@ use openpit::pretrade::policies::{
 use openpit::{
     Engine, FullSyncEngine, LocalEngine, LocalSync, OrderOperation, SpotFundsMarketData,
 };
+use pitlane::host::{PinOutcome, Target, allowed_cpus, pin_current_thread};
 use pitlane::risk::{
     AccountConfig, Adjustment, Change, ExecutionReport, InstrumentConfig, Quote, QuoteTarget,
     ReservationToken, RiskConfig, RiskEngine, SharedLimits,
@@ -347,18 +349,25 @@ fn compare(
     }
 }
 
-/// Two threads, each with its own accounts: our two shards share a broker
-/// limit, the peer's threads share its engine.
+/// Two threads, each with its own accounts, pinned and starting every batch
+/// together: our two shards share a broker limit, the peer's threads share its
+/// engine.
+#[allow(clippy::cast_precision_loss)] // Figures for people.
 fn two_threads() -> Row {
     let config = config(&format!("spot_funds = {{enabled = false}}\n{}", rates()));
     let shared = Arc::new(SharedLimits::new(&config).expect("sound"));
     let peer = Arc::new(peer_full());
-    let start = Arc::new(Barrier::new(2));
+    let start = Arc::new(SpinBarrier::default());
+    let cpus = allowed_cpus();
     let threads: Vec<_> = (0..2u16)
         .map(|shard| {
             let (config, shared) = (config.clone(), Arc::clone(&shared));
             let (peer, start) = (Arc::clone(&peer), Arc::clone(&start));
+            let cpu = cpus.get(usize::from(shard)).copied();
             std::thread::spawn(move || {
+                let pinned = cpu.is_some_and(|cpu| {
+                    pin_current_thread(Target::Allowed(cpu)) == PinOutcome::Pinned(cpu)
+                });
                 let first = u64::from(shard) * ACCOUNTS / 2;
                 let orders: Vec<_> = (0..BATCH)
                     .map(|n| order(n, first..first + ACCOUNTS / 2))
@@ -368,28 +377,127 @@ fn two_threads() -> Row {
                 let (mut our_times, mut peer_times) = (Vec::new(), Vec::new());
                 for round in 0..ROUNDS + 5 {
                     start.wait();
-                    let one = ours.batch();
+                    let one = Taken::by(|| ours.batch());
                     start.wait();
-                    let other = peer_batch!(peer, theirs);
+                    let other = Taken::by(|| peer_batch!(peer, theirs));
                     if round >= 5 {
                         our_times.push(one);
                         peer_times.push(other);
                     }
                 }
-                (per_order(our_times, BATCH), per_order(peer_times, BATCH))
+                start.wait();
+                let (_, our_counts) = counted(|| ours.batch());
+                start.wait();
+                let (_, peer_counts) = counted(|| peer_batch!(peer, theirs));
+                start.wait();
+                Seen {
+                    pinned,
+                    ours: our_times,
+                    peer: peer_times,
+                    allocations: (our_counts.allocations, peer_counts.allocations),
+                }
             })
         })
         .collect();
-    let times: Vec<_> = threads
+    let sides: Vec<_> = threads
         .into_iter()
         .map(|thread| thread.join().expect("no panic"))
         .collect();
+    if sides.iter().any(|side| !side.pinned) {
+        eprintln!("P3: the threads are not pinned, as there are not two CPUs for them");
+    }
+    let both = |of: fn(&Seen) -> &[Taken]| {
+        let pairs = of(&sides[0]).iter().zip(of(&sides[1]));
+        // A round in which one of the two waited for a CPU compares nothing.
+        let whole: Vec<_> = pairs
+            .filter(|(one, other)| one.ran() && other.ran())
+            .collect();
+        let skipped = of(&sides[0]).len() - whole.len();
+        let times = whole
+            .iter()
+            .map(|(one, other)| (one.timed + other.timed) / 2);
+        (times.collect::<Vec<_>>(), skipped)
+    };
+    let (ours, ours_skipped) = both(|side| &side.ours);
+    let (peers, peers_skipped) = both(|side| &side.peer);
+    if ours.is_empty() || peers.is_empty() {
+        eprintln!("P3: the host never ran both threads at once; nothing is compared");
+    } else if ours_skipped + peers_skipped > 0 {
+        eprintln!(
+            "P3: of {ROUNDS} rounds, {ours_skipped} of ours and {peers_skipped} of the \
+             peer's are left out, as a thread waited for its CPU"
+        );
+    }
     Row {
         name: "P3 two shards, one broker limit",
-        ours: (times[0].0 + times[1].0) / 2.0,
-        peer: (times[0].1 + times[1].1) / 2.0,
+        ours: per_order(ours, BATCH),
+        peer: per_order(peers, BATCH),
         wanted: 15.0,
-        allocations: (f64::NAN, f64::NAN),
+        allocations: sides.iter().fold((0.0, 0.0), |sum, side| {
+            (
+                sum.0 + side.allocations.0 as f64 / (2 * BATCH) as f64,
+                sum.1 + side.allocations.1 as f64 / (2 * BATCH) as f64,
+            )
+        }),
+    }
+}
+
+/// What one of the two threads saw.
+struct Seen {
+    pinned: bool,
+    ours: Vec<Taken>,
+    peer: Vec<Taken>,
+    allocations: (u64, u64),
+}
+
+/// One batch of one thread: the timed part, all of it, and its CPU time.
+struct Taken {
+    timed: Duration,
+    wall: Duration,
+    cpu: Duration,
+}
+
+impl Taken {
+    fn by(batch: impl FnOnce() -> Duration) -> Self {
+        let (start, cpu) = (Instant::now(), thread_cpu_time());
+        let timed = batch();
+        Self {
+            timed,
+            wall: start.elapsed(),
+            cpu: thread_cpu_time().saturating_sub(cpu),
+        }
+    }
+
+    /// Whether it had its CPU, but for one part in fifty.
+    fn ran(&self) -> bool {
+        self.cpu + self.wall / 50 >= self.wall
+    }
+}
+
+fn thread_cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
+/// Two threads meet, without a system call, so that both are hot when they go.
+#[derive(Default)]
+struct SpinBarrier(AtomicUsize);
+
+impl SpinBarrier {
+    fn wait(&self) {
+        let arrival = self.0.fetch_add(1, Ordering::AcqRel);
+        let both = arrival / 2 * 2 + 2;
+        let mut spins = 0u32;
+        while self.0.load(Ordering::Acquire) < both {
+            core::hint::spin_loop();
+            spins += 1;
+            if spins > 100_000 {
+                std::thread::yield_now();
+            }
+        }
     }
 }
 
