@@ -41,49 +41,75 @@ impl RiskEngine {
     ///
     /// # Errors
     /// The order is refused; nothing of it is left but its rate slots.
+    #[inline]
     pub fn execute_pre_trade(
         &mut self,
         order: &Order,
         now: Nanos,
     ) -> Result<ReservationToken, Rejects> {
-        self.settle_dropped();
-        let scene = self.enter(order, now)?;
-        self.start(&scene)?;
-        let index = self.main(&scene, None)?;
-        Ok(self.reservation(index))
+        let mut why = Rejects::new();
+        match self.admit(order, now, &mut why) {
+            Some(index) => Ok(self.reservation(index)),
+            None => Err(why),
+        }
+    }
+
+    fn admit(&mut self, order: &Order, now: Nanos, why: &mut Rejects) -> Option<u32> {
+        let scene = self.enter(order, now, why)?;
+        if !self.start(&scene, why) {
+            return None;
+        }
+        match self.main(&scene, None) {
+            Ok(index) => Some(index),
+            Err(rejects) => {
+                *why = rejects;
+                None
+            }
+        }
     }
 
     /// The first stage alone: what must see every order (K1).
     ///
     /// # Errors
     /// The order is refused; nothing of it is left but its rate slots.
+    #[inline]
     pub fn start_pre_trade(&mut self, order: &Order, now: Nanos) -> Result<RequestToken, Rejects> {
-        self.settle_dropped();
-        let scene = self.enter(order, now)?;
-        self.start(&scene)?;
+        let mut why = Rejects::new();
+        match self.request_for(order, now, &mut why) {
+            Some(index) => Ok(RequestToken {
+                shard: self.shard,
+                index,
+                generation: self.orders.get(index).generation,
+            }),
+            None => Err(why),
+        }
+    }
+
+    /// The place of a started request; `None`, and why, where it is refused.
+    /// The reasons are large: handed out apart, they cost an accept nothing.
+    fn request_for(&mut self, order: &Order, now: Nanos, why: &mut Rejects) -> Option<u32> {
+        let scene = self.enter(order, now, why)?;
+        if !self.start(&scene, why) {
+            return None;
+        }
         let instrument = scene.instrument.unwrap_or(NONE);
         if self.orders.is_full() {
-            return Err(Rejects::one(
-                RejectCode::CapacityExceeded,
-                RejectScope::Order,
-            ));
+            *why = Rejects::one(RejectCode::CapacityExceeded, RejectScope::Order);
+            return None;
         }
         let index = self
             .orders
             .add(Status::Request, scene.account, instrument, order);
         self.link(index);
         self.orders.get_mut(index).version = self.version;
-        Ok(RequestToken {
-            shard: self.shard,
-            index,
-            generation: self.orders.get(index).generation,
-        })
+        Some(index)
     }
 
     /// The second stage of a started request; blocks are looked up again (K4).
     ///
     /// # Errors
     /// A stale token, or the order is refused, and the request is finished.
+    #[inline]
     pub fn execute(
         &mut self,
         token: RequestToken,
@@ -91,17 +117,21 @@ impl RiskEngine {
     ) -> Result<ReservationToken, ExecuteError> {
         self.settle_dropped();
         let entry = self.request(token)?;
-        let account = entry.account;
         let one_version = entry.version == self.version && entry.instrument != NONE;
-        if one_version && self.main_has_nothing_to_say() {
-            if let Err(rejects) = self.blocked(account) {
-                self.forget(token.index);
-                return Err(ExecuteError::Rejected(rejects));
-            }
+        if one_version && self.main_has_nothing_to_say() && self.is_clear(entry.account) {
             self.orders.get_mut(token.index).status = Status::Reserved;
             return Ok(self.reservation(token.index));
         }
-        let order = entry.order;
+        self.execute_with_policies(token, now)
+    }
+
+    fn execute_with_policies(
+        &mut self,
+        token: RequestToken,
+        now: Nanos,
+    ) -> Result<ReservationToken, ExecuteError> {
+        let entry = self.request(token)?;
+        let (account, order) = (entry.account, entry.order);
         let scene = self.scene(&order, account, now);
         let verdict = self
             .blocked(account)
@@ -198,17 +228,29 @@ impl RiskEngine {
 
     /// Finds the account, opening it where that is configured, and refuses what
     /// is blocked before any policy sees it.
-    #[inline]
-    fn enter<'a>(&mut self, order: &'a Order, now: Nanos) -> Result<Scene<'a>, Rejects> {
+    #[inline(always)]
+    fn enter<'a>(&mut self, order: &'a Order, now: Nanos, why: &mut Rejects) -> Option<Scene<'a>> {
+        self.settle_dropped();
         let account = match self.accounts.find(order.account.0) {
             Some(account) => account,
-            None => self.open_on_first_use(order.account)?,
+            None => match self.open_on_first_use(order.account) {
+                Ok(account) => account,
+                Err(rejects) => {
+                    *why = rejects;
+                    return None;
+                }
+            },
         };
-        self.blocked(account)?;
-        Ok(self.scene(order, account, now))
+        if !self.is_clear(account)
+            && let Err(rejects) = self.blocked(account)
+        {
+            *why = rejects;
+            return None;
+        }
+        Some(self.scene(order, account, now))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn scene<'a>(&mut self, order: &'a Order, account: u32, now: Nanos) -> Scene<'a> {
         Scene {
             order,
@@ -249,27 +291,28 @@ impl RiskEngine {
         verdict
     }
 
-    /// The start stage: counts, and judges.
-    #[inline]
-    fn start(&mut self, scene: &Scene<'_>) -> Result<(), Rejects> {
-        let mut rejects = Rejects::new();
+    /// The start stage: counts, and judges; whether there is no reason against
+    /// the order.
+    #[inline(always)]
+    fn start(&mut self, scene: &Scene<'_>, rejects: &mut Rejects) -> bool {
         let instrument = scene
             .instrument
             .map(|number| self.rules.instruments.get(number));
         if self.rules.config.validation.enabled {
-            validation::check(scene.order, instrument, &mut rejects);
+            validation::check(scene.order, instrument, rejects);
         }
         if !self.count_order(scene) {
             rejects.add(PolicyId::RATE, RejectCode::RateLimitExceeded);
         }
-        self.finish_start(scene, &mut rejects);
+        self.finish_start(scene, rejects);
         if !self.custom.is_empty() {
-            self.show_custom(scene, &mut rejects);
+            self.show_custom(scene, rejects);
         }
         if rejects.is_empty() {
-            return Ok(());
+            return true;
         }
-        Err(self.start_refused(scene, rejects))
+        *rejects = self.start_refused(scene, *rejects);
+        false
     }
 
     /// Counts an order on every rate axis; whether all let it pass.

@@ -35,16 +35,20 @@ pub enum Block {
 }
 
 impl RiskEngine {
-    /// Blocks, narrowest first: account, group, all (K1).
+    /// Whether nothing at all is blocked that could be the account.
     #[inline]
+    pub(super) fn is_clear(&self, account: u32) -> bool {
+        self.accounts.get(account).block.is_none()
+            && self.group_blocks.is_empty()
+            && self.shared.halted().is_none()
+    }
+
+    /// Blocks, narrowest first: account, group, all (K1).
     pub(super) fn blocked(&self, account: u32) -> Result<(), Rejects> {
-        let account = self.accounts.get(account);
-        if account.block.is_none() && self.group_blocks.is_empty() {
-            return match self.shared.halted() {
-                None => Ok(()),
-                Some(cause) => Err(Rejects::one(cause, RejectScope::Account)),
-            };
+        if self.is_clear(account) {
+            return Ok(());
         }
+        let account = self.accounts.get(account);
         let group = || {
             let of = |(group, _): &&(GroupId, RejectCode)| group.get() == account.group;
             self.group_blocks.iter().find(of).map(|(_, cause)| *cause)

@@ -122,10 +122,14 @@ impl RiskEngine {
     }
 
     /// Finishes what an order registered.
+    #[inline]
     pub(super) fn finish_order(&mut self, index: u32, keep: bool) {
-        if self.custom.is_empty() {
-            return;
+        if !self.custom.is_empty() {
+            self.finish_registered(index, keep);
         }
+    }
+
+    fn finish_registered(&mut self, index: u32, keep: bool) {
         let Some(place) = self.mutations.get_mut(index as usize) else {
             return;
         };

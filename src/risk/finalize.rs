@@ -56,6 +56,7 @@ impl RiskEngine {
     ///
     /// # Errors
     /// The token is stale or committed; nothing was changed.
+    #[inline]
     pub fn commit(&mut self, token: ReservationToken) -> Result<(), TokenError> {
         self.settle_dropped();
         match self.entry(token)?.status {
