@@ -38,7 +38,13 @@ pub struct Batch<'a, D: LocalDriver, O: Observer, C: Clock> {
     submitter: &'a mut Submitter<D, O, C>,
     /// The clock, read for the first operation that is watched.
     stamp: Option<Nanos>,
+    /// A shard that was seen running and with room for so many orders more: it
+    /// is looked at again after them. A stop waits for the batch.
+    seen: (u16, usize),
 }
+
+/// Operations for one look at a shard, at most.
+const LOOK_EVERY: usize = 64;
 
 impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
     /// Collects submits and publishes them when `fill` returns, or whenever a
@@ -49,6 +55,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
         let mut batch = Batch {
             submitter: self,
             stamp: None,
+            seen: (0, 0),
         };
         fill(&mut batch)
     }
@@ -165,11 +172,25 @@ impl<D: LocalDriver, O: Observer, C: Clock> Batch<'_, D, O, C> {
         if reentry::in_lane(submitter.core.id, ShardId(shard)) {
             return Err(LaneError::ReentrantLane);
         }
+        if self.seen.0 == shard && self.seen.1 > 0 {
+            self.seen.1 -= 1;
+            return Ok(());
+        }
+        self.look(shard, class)
+    }
+
+    /// Looks at a shard's phase and room, for this operation and some more.
+    fn look(&mut self, shard: u16, class: Class) -> Result<(), LaneError> {
+        let submitter = &*self.submitter;
         if !submitter.core.gate(shard).is_running() {
             return Err(LaneError::Stopped);
         }
         let staged = submitter.staged[usize::from(shard)].0.len();
         if submitter.has_room(shard, class, staged) {
+            let room = submitter.room_for_orders(shard, staged);
+            // One of it is this operation's, if there is any: a fact may have
+            // the last.
+            self.seen = (shard, room.saturating_sub(1).min(LOOK_EVERY));
             Ok(())
         } else {
             Err(LaneError::Full)

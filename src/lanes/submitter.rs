@@ -339,6 +339,13 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
         ring.cached_slots() > needed || ring.slots() > needed
     }
 
+    /// How many orders more than `staged` messages have a place, as far as is
+    /// known without asking the worker.
+    pub(super) fn room_for_orders(&self, shard: u16, staged: usize) -> usize {
+        let free = self.rings[usize::from(shard)].cached_slots();
+        free.saturating_sub(self.core.settings.fact_reserve + staged)
+    }
+
     /// A completion slot; waits for one as `patience` says.
     #[inline]
     fn claim_within(
