@@ -71,6 +71,11 @@ fn pipelined(rounds: usize, items: usize) {
     let lane = |batched, submitters| Way {
         batched,
         submitters,
+        by_batch: true,
+    };
+    let polled = Way {
+        by_batch: false,
+        ..lane(true, 1)
     };
     compare(
         "P4: a no-op, pipelined, window 1,024, batch 256, per operation",
@@ -99,6 +104,10 @@ fn pipelined(rounds: usize, items: usize) {
             (
                 "lane, batched, HDR on, two submitters",
                 Box::new(|pair| ours::pipelined(items, pair, HdrObserver::new(), lane(true, 2))),
+            ),
+            (
+                "lane, batched, HDR on, each result polled for",
+                Box::new(move |pair| ours::pipelined(items, pair, HdrObserver::new(), polled)),
             ),
             (
                 "lane, one by one, HDR on",

@@ -95,14 +95,15 @@ fn pipelined(items: usize, pair: Pair, by: By) -> f64 {
             sent += count;
             moved = true;
         }
-        let there = results.slots();
-        if let Ok(chunk) = results.read_chunk(there)
-            && there > 0
+        // By the batch, as ours.
+        let due = BATCH.min(sent - done);
+        if due > 0
+            && let Ok(chunk) = results.read_chunk(due)
         {
             let (a, b) = chunk.as_slices();
             sum += a.iter().chain(b).map(|line| line.0[1]).sum::<u64>();
             chunk.commit_all();
-            done += there;
+            done += due;
             moved = true;
         }
         if moved {

@@ -35,6 +35,8 @@ pub(super) struct Way {
     pub(super) batched: bool,
     /// Submitters that exist; the second makes every submit take a ticket.
     pub(super) submitters: usize,
+    /// Results by the batch, else each as soon as it is there.
+    pub(super) by_batch: bool,
 }
 
 fn engine<O: Observer>(observer: O, pair: Pair) -> AsyncEngine<Nothing, O> {
@@ -89,12 +91,18 @@ pub(super) fn pipelined<O: Observer>(items: usize, pair: Pair, observer: O, way:
             sent += count;
             moved = true;
         }
-        while let Some(front) = futures.front_mut()
-            && let Some(result) = LaneFuture::try_get(front)
-        {
-            result.expect("ran");
-            futures.pop_front();
-            done += 1;
+        // One lane's results come in order, so the last of a batch says that all
+        // of it is there, and nobody looks at the line that the worker is about
+        // to write.
+        let due = match way.by_batch {
+            true => BATCH.min(futures.len()),
+            false => 1.min(futures.len()),
+        };
+        while due > 0 && futures.len() >= due && LaneFuture::is_done(&futures[due - 1]) {
+            for mut future in futures.drain(..due) {
+                future.try_get().expect("done").expect("ran");
+            }
+            done += due;
             moved = true;
         }
         if moved {

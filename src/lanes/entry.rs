@@ -38,8 +38,9 @@ pub(crate) struct SubmitterCell {
     inside: CachePadded<AtomicU32>,
     /// Operations accepted; written by the submitter alone.
     accepted: AtomicU64,
-    /// The submitter is dropped and will push no more.
-    gone: AtomicBool,
+    /// The submitter is dropped and will push no more; apart from the counter,
+    /// because idle workers look at it.
+    gone: CachePadded<AtomicBool>,
     /// Where the submitter sleeps for want of room.
     pub(crate) room: CachePadded<Sleeper>,
 }
@@ -60,7 +61,7 @@ impl SubmitterCell {
         Self {
             inside: CachePadded::new(AtomicU32::new(0)),
             accepted: AtomicU64::new(0),
-            gone: AtomicBool::new(false),
+            gone: CachePadded::new(AtomicBool::new(false)),
             room: CachePadded::new(Sleeper::new()),
         }
     }
