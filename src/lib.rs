@@ -16,6 +16,7 @@
 
 pub mod dispatch;
 pub mod host;
+pub mod journal;
 pub mod lanes;
 pub mod limits;
 pub mod orders;

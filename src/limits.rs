@@ -341,3 +341,43 @@ pub const SIGNING_KEYS_MAX: usize = 1_024;
 
 /// Bytes of a signed decision's body: some 800 are needed (rule O1).
 pub const DECISION_BYTES_MAX: usize = 8_192;
+
+/// Units of 64 bytes that one journal record takes at most: its length is one
+/// byte. It bounds an outbox message to 16 KB.
+pub const JOURNAL_RECORD_UNITS_MAX: usize = 255;
+
+/// Units that one record group of a shard's turn takes at most: 1 MiB, as many
+/// records as a turn of the largest batch can make, 64 for each command.
+pub const JOURNAL_GROUP_UNITS_MAX: usize = 16_384;
+
+/// Units on their way from one shard to its journal's thread: one group that is
+/// gathered while another is written.
+pub const JOURNAL_RING_UNITS: usize = 4 * JOURNAL_GROUP_UNITS_MAX;
+
+/// Record groups of one shard that are not durable yet, unless configured; then
+/// the shard takes no more commands (rule J4). A disk that takes 60 µs for a
+/// sync has some 100 of them under way.
+pub const JOURNAL_GROUPS_DEFAULT: usize = 1_024;
+
+/// The same, at most.
+pub const JOURNAL_GROUPS_MAX: usize = 65_536;
+
+/// Bytes of a segment, unless configured (rule J1).
+pub const JOURNAL_SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
+
+/// Bytes of a segment, at least: the longest group and the headers.
+pub const JOURNAL_SEGMENT_BYTES_MIN: u64 = 8 << 20;
+
+/// Bytes of a segment, at most: recovery reads a segment into memory.
+pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 1 << 30;
+
+const _: () = {
+    assert!(JOURNAL_RECORD_UNITS_MAX <= u8::MAX as usize);
+    assert!(JOURNAL_RING_UNITS >= 2 * JOURNAL_GROUP_UNITS_MAX);
+    assert!(
+        JOURNAL_SEGMENT_BYTES_MIN >= (JOURNAL_RING_UNITS as u64 + 2) * 64,
+        "whatever the ring holds can be one group of one segment"
+    );
+    assert!(JOURNAL_GROUP_UNITS_MAX >= BATCH_MAX * 64);
+    assert!(JOURNAL_GROUPS_DEFAULT <= JOURNAL_GROUPS_MAX);
+};

@@ -1,0 +1,35 @@
+//! The journal: what a shard did, on the disk before anybody is told of it.
+//!
+//! One journal for each shard, of numbered segments; what a turn did is one
+//! group of records, which after a crash is there as a whole or not at all.
+//! Effects are written, not inputs, so that a replay asks no policy and no
+//! clock. This module knows bytes, files and threads, and nothing of orders.
+
+mod config;
+mod fault;
+mod port;
+mod reader;
+mod recovery;
+mod repair;
+mod segment;
+pub mod storage;
+mod supply;
+mod sync;
+mod thread;
+mod unit;
+mod watermark;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Durability, JournalConfig};
+pub use fault::{ConfigError, JournalFault, OpenError};
+pub use port::{BodyTooLong, JournalPort};
+pub use reader::{Place, ReadError, RecordView, Summary, Tail, read};
+pub use recovery::Recovered;
+pub use repair::{RepairError, Repaired, repair};
+pub use segment::{FORMAT, Owner};
+pub use thread::{Bell, Journal, OpenedJournal};
+pub use unit::{BODY_BYTES_MAX, RecordKind, UNIT_BYTES, Unit};
+pub use watermark::Condition;
