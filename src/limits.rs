@@ -173,6 +173,13 @@ pub const DISPATCH_DELIVERIES_MAX: u32 = 1_048_576;
 /// their turn (rule R78).
 pub const DISPATCH_PASS: usize = 64;
 
+/// Callbacks of a shard that may wait before its next input waits for a pass:
+/// one input makes at most some hundreds, so that the fuse is never met.
+pub const SHARD_CALLBACKS_HIGH: usize = 4_096;
+
+/// Passes that a shard makes in one turn; what is left waits for the next.
+pub const SHARD_CALLBACK_PASSES: usize = 64;
+
 /// Components of one dispatcher.
 pub const DISPATCH_COMPONENTS_MAX: usize = 4_096;
 

@@ -3,6 +3,7 @@
 //! The caller reports the failure first, then ends all scopes, then clears: the
 //! latch is gone afterwards.
 
+use super::component::ComponentId;
 use super::dispatcher::Dispatcher;
 use super::error::DispatchError;
 
@@ -31,6 +32,26 @@ impl<E: 'static> Dispatcher<E> {
         detached.release();
         self.reset_sequence();
         self.roots.reset_latch();
+        drop(clearing);
+        Ok(())
+    }
+}
+
+impl<E: 'static> Dispatcher<E> {
+    /// Detaches the queue of a halted dispatcher and gives its captures, with whom
+    /// they were for, in the order in which they would have been delivered. The
+    /// failure stays.
+    ///
+    /// # Errors
+    /// As for [`Dispatcher::clear`]; nothing was changed.
+    pub fn salvage(&self, give: impl FnMut(ComponentId, E)) -> Result<(), DispatchError> {
+        self.roots.reclaim();
+        if self.clearing.get() || self.is_deferred() || self.roots.blockers() > 0 {
+            return Err(DispatchError::Active);
+        }
+        let clearing = Clearing::new(self);
+        let detached = self.slots.borrow_mut().detach(&self.roots);
+        detached.give(give);
         drop(clearing);
         Ok(())
     }

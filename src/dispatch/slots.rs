@@ -292,6 +292,19 @@ impl<E> Detached<'_, E> {
         self.release_rest();
     }
 
+    /// Gives the captures away instead of dropping them.
+    pub(super) fn give(mut self, mut give: impl FnMut(ComponentId, E)) {
+        while self.slots.head != NONE {
+            let slot = &mut self.slots.slab[self.slots.head as usize];
+            self.slots.head = slot.next;
+            let _root = self.roots.enter_owned(slot.root);
+            let target = slot.target;
+            if let Some(capture) = slot.cell.take().and_then(|mut cell| cell.take()) {
+                give(target, capture);
+            }
+        }
+    }
+
     fn release_rest(&mut self) {
         while self.slots.head != NONE {
             let slot = &mut self.slots.slab[self.slots.head as usize];

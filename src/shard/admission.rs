@@ -4,8 +4,13 @@
 //! waits: what the venue answers comes back as events (see `settlement`).
 
 use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
 
+use super::callbacks::{Callbacks, RiskRequest};
+use super::monitor::ShardMonitor;
 use super::reports::ReportSender;
+use crate::dispatch::{CommandSender, Dispatcher, ReportCounter, ShardEvent};
 use crate::limits::VENUE_EVENTS_MAX;
 use crate::orders::venue::{Venue, VenueError, VenueOrder};
 use crate::orders::{
@@ -19,15 +24,15 @@ use crate::types::{
     RejectCode, RejectScope, Report, ReportKind, ShardId, Side,
 };
 
-/// What one shard owns: its risk engine, its open orders, its venue, and the
-/// rings on which it reports.
+/// What one shard owns: its risk engine, its open orders, its venue, and who is
+/// told of what it does.
 pub struct Admission<V, I> {
     pub(super) shard: ShardId,
     pub(super) risk: RiskEngine,
     pub(super) orders: OrderTable,
     pub(super) venue: V,
     pub(super) identities: I,
-    pub(super) ports: Vec<ReportSender>,
+    pub(super) callbacks: Callbacks,
     /// Reports so far, by credential.
     sequences: Vec<u64>,
     pub(super) counts: Counts,
@@ -75,7 +80,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             orders: OrderTable::new(orders_max, seed),
             venue,
             identities,
-            ports,
+            callbacks: Callbacks::new(ports),
             sequences: vec![0; usize::from(u16::MAX) + 1],
             counts: Counts::default(),
             realized: RealizedPnl::default(),
@@ -86,6 +91,9 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
 
     /// Runs one command to where the venue has it, or it is refused.
     pub fn command(&mut self, command: &Command, now: Nanos) {
+        if self.callbacks.is_behind() {
+            self.callbacks.run(now);
+        }
         self.counts.commands += 1;
         match *command {
             Command::NewOrder {
@@ -170,15 +178,87 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
     /// Announces what was reported since the last call; whether the readers
     /// took something that had waited.
     pub fn flush(&mut self) -> bool {
-        self.ports
-            .iter_mut()
-            .fold(false, |moved, port| port.flush() | moved)
+        self.callbacks.flush()
+    }
+
+    /// Everything that is no command: firm-wide halts, cancels that risk wants,
+    /// at most `budget` venue events, callbacks and what they send, and the
+    /// reports' announcement. Whether there was anything to do.
+    pub fn turn(&mut self, now: Nanos, budget: usize) -> bool {
+        self.callbacks.see(now);
+        self.follow_halt();
+        self.withdraw_wanted();
+        let settled = self.settle(budget, now);
+        let is_left = self.call_back(now);
+        let moved = self.flush();
+        settled > 0 || moved || is_left
+    }
+
+    /// Runs callbacks and the commands that they send, as far as a turn goes;
+    /// whether any are left.
+    pub fn call_back(&mut self, now: Nanos) -> bool {
+        let mut is_left = self.callbacks.run(now);
+        let requests = Rc::clone(&self.callbacks.risk_requests);
+        if !requests.is_empty() {
+            requests.drain(|request, _| self.serve_risk_request(request));
+        }
+        let commands = Rc::clone(&self.callbacks.commands);
+        if !commands.is_empty() {
+            commands.drain(|command, _| self.command(&command, now));
+            is_left = self.callbacks.run(now) || !commands.is_empty();
+        }
+        is_left
+    }
+
+    /// An account that this shard does not have is no account of its components.
+    fn serve_risk_request(&mut self, request: RiskRequest) {
+        let served = match request {
+            RiskRequest::Block { account, cause } => self.risk.block_account(account, cause),
+            RiskRequest::Unblock { account } => self.risk.unblock_account(account),
+        };
+        if served.is_err() {
+            self.counts.alarms += 1;
+        }
     }
 
     /// Whether commands may be taken: not while reports wait for room.
     #[must_use]
     pub fn takes_commands(&self) -> bool {
-        !self.ports.iter().any(ReportSender::is_behind)
+        !self.callbacks.reports_wait()
+    }
+
+    /// Who is told of this shard's events: register strategies, feeds and alarms
+    /// here, and subscribe them to [`REPORTS`](crate::dispatch::REPORTS) or
+    /// [`MARKS`](crate::dispatch::MARKS).
+    #[must_use]
+    pub const fn dispatcher(&self) -> &Dispatcher<ShardEvent> {
+        &self.callbacks.dispatcher
+    }
+
+    /// For components of this shard: what they send is run in the turn in which
+    /// they send it, after the callbacks.
+    #[must_use]
+    pub fn command_sender(&self) -> CommandSender<Command> {
+        self.callbacks.commands.sender()
+    }
+
+    /// For components of this shard that watch risk: what they ask is done in the
+    /// turn in which they ask it, before the commands of that turn's callbacks.
+    #[must_use]
+    pub fn risk_sender(&self) -> CommandSender<RiskRequest> {
+        self.callbacks.risk_requests.sender()
+    }
+
+    /// What other threads may see of the callbacks.
+    #[must_use]
+    pub fn monitor(&self) -> Arc<ShardMonitor> {
+        Arc::clone(&self.callbacks.monitor)
+    }
+
+    /// What was told so far, by kind of report.
+    #[must_use]
+    pub fn told(&self) -> ReportCounter {
+        self.callbacks.told()
     }
 
     /// What it did so far.
@@ -210,6 +290,11 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             account: order.account,
             reference,
         };
+        if self.callbacks.refuses_orders() {
+            let code = RejectCode::SystemUnavailable;
+            self.refuse_order(origin, reference, order, (code, RejectScope::Order));
+            return;
+        }
         if let Err(error) = self.orders.admits(&key) {
             let code = match error {
                 OpenError::Full => RejectCode::CapacityExceeded,
@@ -274,6 +359,9 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             .orders
             .find(key)
             .ok_or(order_level(RejectCode::UnknownOrder))?;
+        if self.callbacks.refuses_orders() {
+            return Err(order_level(RejectCode::SystemUnavailable));
+        }
         if open.replacing.is_some() || open.cancelling.is_some() {
             return Err(order_level(RejectCode::OrderPending));
         }
@@ -423,11 +511,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         let sequence = &mut self.sequences[usize::from(report.origin.credential)];
         *sequence += 1;
         report.sequence = *sequence;
-        // A port that does not exist is a command that no I/O thread sent; there
-        // is nobody to tell.
-        if let Some(port) = self.ports.get_mut(usize::from(report.origin.port)) {
-            port.send(report);
-        }
+        self.callbacks.tell(report);
     }
 }
 

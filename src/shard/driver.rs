@@ -28,11 +28,7 @@ impl<V: Venue + 'static, I: IdentitySource + 'static> LocalDriver for Admission<
     }
 
     fn turn(&mut self, now: Nanos, budget: usize) -> bool {
-        self.follow_halt();
-        self.withdraw_wanted();
-        let settled = self.settle(budget, now);
-        let moved = self.flush();
-        settled > 0 || moved
+        Admission::turn(self, now, budget)
     }
 
     fn takes_work(&self) -> bool {

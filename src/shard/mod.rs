@@ -1,10 +1,14 @@
 //! A shard: one worker's risk engine, orders and venue, as a function of its inputs.
 
 mod admission;
+mod callbacks;
 mod driver;
+mod monitor;
 mod reports;
 mod settlement;
 mod withdrawal;
 
 pub use admission::{Admission, Counts};
+pub use callbacks::RiskRequest;
+pub use monitor::ShardMonitor;
 pub use reports::{ReportBell, ReportReceiver, ReportSender, report_ring};

@@ -85,6 +85,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         report.quantity = fill.quantity;
         report.leaves = fill.leaves;
         self.send(report);
+        self.callbacks.mark(open.order.instrument, fill.price);
         if fill.leaves.is_zero() {
             self.close(id);
             self.answer_overtaken(&open, None);

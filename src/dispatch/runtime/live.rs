@@ -154,9 +154,20 @@ impl LiveLoop {
         })
     }
 
-    /// One bounded pass. While a held resource keeps the head waiting this is no
+    /// Sees the time; one that went back halts the dispatcher.
+    ///
+    /// # Errors
+    /// [`Fatal::ClockWentBack`].
+    pub fn see<E: 'static>(&mut self, dispatcher: &Dispatcher<E>, now: Nanos) -> Result<(), Fatal> {
+        self.clock.see(now, dispatcher)
+    }
+
+    /// One bounded pass; whether callbacks are left. While a held resource keeps the head waiting this is no
     /// boundary: the hold may end; but it has to, in time.
-    fn pass<E: 'static>(
+    ///
+    /// # Errors
+    /// The pass failed; the latch stays.
+    pub fn pass<E: 'static>(
         &mut self,
         dispatcher: &Dispatcher<E>,
         now: Nanos,

@@ -1,0 +1,217 @@
+//! What a shard tells: every report and mark is a publication, and who wants to
+//! know is a component. Client reports come first, then counters, then whatever
+//! the owner registers (strategies, feeds, alarms).
+//!
+//! Where the dispatcher is halted, its shard goes on without callbacks: clients
+//! are still told everything, in order, and new orders are refused.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::monitor::ShardMonitor;
+use super::reports::ReportSender;
+use crate::dispatch::runtime::LiveLoop;
+use crate::dispatch::{
+    CommandQueue, Component, ComponentId, DispatchError, Dispatcher, Lifecycle, MARKS, REPORTS,
+    ReportCounter, ReportFeed, ReportSink, ShardEvent,
+};
+use crate::limits::{DISPATCH_PASS, SHARD_CALLBACK_PASSES, SHARD_CALLBACKS_HIGH};
+use crate::time::Nanos;
+use crate::types::{AccountId, Command, InstrumentId, Price, RejectCode, Report};
+
+/// The rings to the I/O threads: the feed sends on them, the shard announces.
+#[derive(Clone)]
+struct Ports(Rc<RefCell<Vec<ReportSender>>>);
+
+impl ReportSink for Ports {
+    fn report(&mut self, report: &Report) {
+        // A port that does not exist is a command that no I/O thread sent; there
+        // is nobody to tell.
+        let port = usize::from(report.origin.port);
+        if let Some(port) = self.0.borrow_mut().get_mut(port) {
+            port.send(*report);
+        }
+    }
+}
+
+/// What a component asks of its shard's risk engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RiskRequest {
+    /// Takes no orders of the account any more; a block that is there stays.
+    Block {
+        /// Whose.
+        account: AccountId,
+        /// What its orders are refused with.
+        cause: RejectCode,
+    },
+    /// Takes the account's orders again.
+    Unblock {
+        /// Whose.
+        account: AccountId,
+    },
+}
+
+/// See the module.
+pub(super) struct Callbacks {
+    pub(super) dispatcher: Dispatcher<ShardEvent>,
+    pub(super) commands: Rc<CommandQueue<Command>>,
+    pub(super) risk_requests: Rc<CommandQueue<RiskRequest>>,
+    ports: Ports,
+    feed: Option<ComponentId>,
+    counter: Option<ComponentId>,
+    live: LiveLoop,
+    pub(super) monitor: Arc<ShardMonitor>,
+    is_halted: bool,
+}
+
+impl Callbacks {
+    pub(super) fn new(ports: Vec<ReportSender>) -> Self {
+        let dispatcher = Dispatcher::new();
+        let ports = Ports(Rc::new(RefCell::new(ports)));
+        let feed = ReportFeed::new("client reports", ports.clone());
+        let feed = told_of_reports(&dispatcher, Box::new(feed));
+        let counter = told_of_reports(&dispatcher, Box::new(ReportCounter::default()));
+        let mut callbacks = Self {
+            commands: Rc::new(CommandQueue::new(&dispatcher)),
+            risk_requests: Rc::new(CommandQueue::new(&dispatcher)),
+            dispatcher,
+            ports,
+            feed,
+            counter,
+            live: LiveLoop::new(),
+            monitor: Arc::default(),
+            is_halted: false,
+        };
+        // An empty dispatcher has room for its first components.
+        if callbacks.feed.is_none() {
+            callbacks.halt();
+        }
+        callbacks
+    }
+
+    /// Tells of a change of an order.
+    #[inline]
+    pub(super) fn tell(&mut self, report: Report) {
+        if self.is_halted {
+            self.ports.report(&report);
+        } else {
+            self.dispatcher.publish(REPORTS, &ShardEvent::Order(report));
+        }
+    }
+
+    /// Tells of a trade's price.
+    #[inline]
+    pub(super) fn mark(&self, instrument: InstrumentId, price: Price) {
+        if !self.is_halted {
+            let mark = ShardEvent::Mark { instrument, price };
+            self.dispatcher.publish(MARKS, &mark);
+        }
+    }
+
+    /// Whether callbacks have ended for good, or somebody's have whose end is
+    /// everybody's: then no new order is taken.
+    pub(super) fn refuses_orders(&self) -> bool {
+        self.is_halted || self.monitor.peer_halted()
+    }
+
+    /// Whether so much waits that a pass is due before the next input.
+    pub(super) fn is_behind(&self) -> bool {
+        self.dispatcher.queued() >= SHARD_CALLBACKS_HIGH
+    }
+
+    /// Sees the time, which halts a dispatcher whose clock goes back.
+    pub(super) fn see(&mut self, now: Nanos) {
+        if !self.is_halted && self.live.see(&self.dispatcher, now).is_err() {
+            self.halt();
+        }
+    }
+
+    /// A bounded number of bounded passes; whether callbacks are left.
+    pub(super) fn run(&mut self, now: Nanos) -> bool {
+        if self.is_halted {
+            return false;
+        }
+        for _ in 0..SHARD_CALLBACK_PASSES {
+            match self.live.pass(&self.dispatcher, now) {
+                Ok(true) => {}
+                Ok(false) => break,
+                // Something is still open here, which is ended by its owner.
+                Err(DispatchError::Active) => break,
+                Err(_) => {
+                    self.halt();
+                    return false;
+                }
+            }
+        }
+        if self.feed_is_down() {
+            self.halt();
+        }
+        self.dispatcher.queued() > 0
+    }
+
+    /// Without its feed clients would hear nothing.
+    fn feed_is_down(&self) -> bool {
+        let lifecycle = self.feed.and_then(|feed| self.dispatcher.lifecycle(feed));
+        !matches!(lifecycle, Some(Lifecycle::Running))
+    }
+
+    /// Callbacks are over. What was on its way to clients still reaches them.
+    #[cold]
+    fn halt(&mut self) {
+        self.is_halted = true;
+        self.monitor.halted(self.dispatcher.failure());
+        let (feed, mut ports) = (self.feed, self.ports.clone());
+        let salvaged = self.dispatcher.salvage(|target, event| {
+            if Some(target) == feed
+                && let Some(report) = event.report()
+            {
+                ports.report(report);
+            }
+        });
+        debug_assert!(salvaged.is_ok(), "no pass is under way: {salvaged:?}");
+        self.commands.discard();
+        self.risk_requests.discard();
+    }
+
+    /// Announces what was reported; whether the readers took what had waited.
+    pub(super) fn flush(&self) -> bool {
+        let mut ports = self.ports.0.borrow_mut();
+        let moved = ports
+            .iter_mut()
+            .fold(false, |moved, port| port.flush() | moved);
+        while let Some(alarm) = self.dispatcher.take_alarm() {
+            self.monitor.alarm(alarm);
+        }
+        moved
+    }
+
+    /// Whether a reader is so late that its reports wait.
+    pub(super) fn reports_wait(&self) -> bool {
+        self.ports.0.borrow().iter().any(ReportSender::is_behind)
+    }
+
+    /// What was told so far, by kind of report.
+    pub(super) fn told(&self) -> ReportCounter {
+        let counter = self.counter;
+        let told = counter.and_then(|id| {
+            let copy = |counter: &mut ReportCounter| *counter;
+            self.dispatcher.try_with(id, copy).ok()
+        });
+        told.unwrap_or_default()
+    }
+}
+
+/// Registers a component that is told of every report from now on.
+fn told_of_reports(
+    dispatcher: &Dispatcher<ShardEvent>,
+    component: Box<dyn Component<ShardEvent>>,
+) -> Option<ComponentId> {
+    let id = dispatcher.register(component).ok()?;
+    dispatcher.subscribe(REPORTS, id).ok()?;
+    dispatcher.start(id).ok()?;
+    Some(id)
+}
+
+const _: () = assert!(DISPATCH_PASS * SHARD_CALLBACK_PASSES >= SHARD_CALLBACKS_HIGH);
