@@ -67,7 +67,7 @@ fn r01_every_report_and_mark_is_published_in_the_order_in_which_clients_hear_it(
     for topic in [REPORTS, MARKS] {
         let heard = Rc::clone(&heard);
         listen(shard.dispatcher(), topic, move |event| {
-            heard.borrow_mut().push(*event)
+            heard.borrow_mut().push(*event);
         });
     }
     trade(&mut shard, 1);
@@ -205,7 +205,7 @@ fn f24_a_component_that_panics_is_disabled_and_alarmed_and_the_order_kept() {
     let others = Rc::new(Cell::new(0));
     let count = Rc::clone(&others);
     listen(shard.dispatcher(), REPORTS, move |_| {
-        count.set(count.get() + 1)
+        count.set(count.get() + 1);
     });
     trade(&mut shard, 1);
     assert_eq!(reports(&mut shard, &mut receiver).len(), 4);
@@ -290,7 +290,7 @@ fn r46_no_allocation_for_an_order_and_its_callbacks_once_warm() {
     let heard = Rc::new(Cell::new(0u64));
     let count = Rc::clone(&heard);
     listen(shard.dispatcher(), REPORTS, move |_| {
-        count.set(count.get() + 1)
+        count.set(count.get() + 1);
     });
     let mut round = |shard: &mut Shard, first: u64| {
         for pair in 0..32 {
