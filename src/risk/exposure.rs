@@ -150,10 +150,11 @@ impl RiskEngine {
                 index: resting,
                 generation: orders.get(resting).generation,
             };
-            if cancels.len() < CANCELS_MAX {
+            let has_room = cancels.len() < CANCELS_MAX;
+            if has_room {
                 cancels.push(token);
             }
-            cancels.len() < CANCELS_MAX
+            has_room
         });
     }
 
