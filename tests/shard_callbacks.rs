@@ -22,7 +22,7 @@ use pitlane::orders::venue::sim::SimVenue;
 use pitlane::shard::{Admission, RiskRequest};
 use pitlane::time::Nanos;
 use pitlane::types::{
-    AccountId, ClientReference, Command, Origin, PRICE_SCALE, Price, RejectCode, ReportKind, Side,
+    AccountId, ClientReference, Command, PRICE_SCALE, Price, RejectCode, ReportKind, Side,
 };
 use shard_cases::{INSTRUMENT, NOW, cancel, kinds, limit, new_order, reports, shard, sim};
 
@@ -115,21 +115,9 @@ impl Component<ShardEvent> for Offerer {
 #[test]
 fn r55_an_order_sent_from_a_fill_callback_is_admitted_in_that_turn() {
     let (mut shard, mut receiver) = shard(sim(), 8);
-    let own = Origin {
-        port: u16::MAX,
-        credential: 99,
-        session: 0,
-    };
-    let port = OrderPort::new(
-        shard.command_sender(),
-        own,
-        AccountId(2),
-        ClientReference(500),
-    );
-    let dispatcher = shard.dispatcher();
-    let id = dispatcher.register(Box::new(Offerer(port))).unwrap();
-    dispatcher.subscribe(REPORTS, id).unwrap();
-    dispatcher.start(id).unwrap();
+    let ports = shard.ports();
+    let orders = ports.orders(99, AccountId(2), ClientReference(500));
+    ports.add(Box::new(Offerer(orders)), &[REPORTS]).unwrap();
     trade(&mut shard, 1);
     shard.turn(NOW, 16);
     assert_eq!(shard.open_orders(), 1, "the offer rests");
@@ -174,13 +162,10 @@ impl Component<ShardEvent> for Guard {
 fn k31_a_component_blocks_an_account_after_too_many_rejects() {
     let (mut shard, mut receiver) = shard(sim(), 8);
     let guard = Guard {
-        sender: shard.risk_sender(),
+        sender: shard.ports().risk(),
         rejects: Cell::new(0),
     };
-    let dispatcher = shard.dispatcher();
-    let id = dispatcher.register(Box::new(guard)).unwrap();
-    dispatcher.subscribe(REPORTS, id).unwrap();
-    dispatcher.start(id).unwrap();
+    shard.ports().add(Box::new(guard), &[REPORTS]).unwrap();
     for reference in 1..=3 {
         shard.command(&new_order(reference, limit(1, Side::Buy, 100, 0)), NOW);
     }

@@ -11,7 +11,8 @@ use super::component::ComponentId;
 use crate::limits::DISPATCH_ALARMS_MAX;
 
 /// A component panicked; it is disabled until it is replaced.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("component {name:?} ({component}) panicked and is disabled: {message}")]
 pub struct Alarm {
     /// Which one.
     pub component: ComponentId,

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use super::callbacks::{Callbacks, RiskRequest};
 use super::monitor::ShardMonitor;
+use super::ports::ComponentPorts;
 use super::reports::ReportSender;
-use crate::dispatch::{CommandSender, Dispatcher, ReportCounter, ShardEvent};
+use crate::dispatch::{Dispatcher, ReportCounter, ShardEvent};
 use crate::limits::VENUE_EVENTS_MAX;
 use crate::orders::venue::{Venue, VenueError, VenueOrder};
 use crate::orders::{
@@ -235,18 +236,10 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         &self.callbacks.dispatcher
     }
 
-    /// For components of this shard: what they send is run in the turn in which
-    /// they send it, after the callbacks.
+    /// To add components to this shard: strategies, feeds and alarms.
     #[must_use]
-    pub fn command_sender(&self) -> CommandSender<Command> {
-        self.callbacks.commands.sender()
-    }
-
-    /// For components of this shard that watch risk: what they ask is done in the
-    /// turn in which they ask it, before the commands of that turn's callbacks.
-    #[must_use]
-    pub fn risk_sender(&self) -> CommandSender<RiskRequest> {
-        self.callbacks.risk_requests.sender()
+    pub const fn ports(&self) -> ComponentPorts<'_> {
+        ComponentPorts::new(self.shard, &self.callbacks)
     }
 
     /// What other threads may see of the callbacks.

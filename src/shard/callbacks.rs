@@ -10,11 +10,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::monitor::ShardMonitor;
+use super::ports::add;
 use super::reports::ReportSender;
 use crate::dispatch::runtime::LiveLoop;
 use crate::dispatch::{
-    CommandQueue, Component, ComponentId, DispatchError, Dispatcher, Lifecycle, MARKS, REPORTS,
-    ReportCounter, ReportFeed, ReportSink, ShardEvent,
+    CommandQueue, ComponentId, DispatchError, Dispatcher, Lifecycle, MARKS, REPORTS, ReportCounter,
+    ReportFeed, ReportSink, ShardEvent,
 };
 use crate::limits::{DISPATCH_PASS, SHARD_CALLBACK_PASSES, SHARD_CALLBACKS_HIGH};
 use crate::time::Nanos;
@@ -71,8 +72,8 @@ impl Callbacks {
         let dispatcher = Dispatcher::new();
         let ports = Ports(Rc::new(RefCell::new(ports)));
         let feed = ReportFeed::new("client reports", ports.clone());
-        let feed = told_of_reports(&dispatcher, Box::new(feed));
-        let counter = told_of_reports(&dispatcher, Box::new(ReportCounter::default()));
+        let feed = add(&dispatcher, Box::new(feed), &[REPORTS]).ok();
+        let counter = add(&dispatcher, Box::new(ReportCounter::default()), &[REPORTS]).ok();
         let mut callbacks = Self {
             commands: Rc::new(CommandQueue::new(&dispatcher)),
             risk_requests: Rc::new(CommandQueue::new(&dispatcher)),
@@ -201,17 +202,6 @@ impl Callbacks {
         });
         told.unwrap_or_default()
     }
-}
-
-/// Registers a component that is told of every report from now on.
-fn told_of_reports(
-    dispatcher: &Dispatcher<ShardEvent>,
-    component: Box<dyn Component<ShardEvent>>,
-) -> Option<ComponentId> {
-    let id = dispatcher.register(component).ok()?;
-    dispatcher.subscribe(REPORTS, id).ok()?;
-    dispatcher.start(id).ok()?;
-    Some(id)
 }
 
 const _: () = assert!(DISPATCH_PASS * SHARD_CALLBACK_PASSES >= SHARD_CALLBACKS_HIGH);

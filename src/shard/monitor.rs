@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, Thread};
 
 use crate::dispatch::{Alarm, Fatal};
 use crate::limits::DISPATCH_ALARMS_MAX;
@@ -15,6 +16,7 @@ pub struct ShardMonitor {
     alarms_lost: AtomicU64,
     /// Set by the first shard that halts, where that is to halt all.
     all: OnceLock<Arc<AtomicBool>>,
+    watcher: OnceLock<Thread>,
 }
 
 impl ShardMonitor {
@@ -22,6 +24,12 @@ impl ShardMonitor {
     /// theirs is this shard's. The first binding stays.
     pub fn bind(&self, all: &Arc<AtomicBool>) {
         let _ = self.all.set(Arc::clone(all));
+    }
+
+    /// Unparks this thread from now on whenever there is something new to see. The
+    /// first watcher stays.
+    pub fn watch(&self) {
+        let _ = self.watcher.set(thread::current());
     }
 
     /// Whether the shard's callbacks are over, and its new orders refused.
@@ -61,6 +69,7 @@ impl ShardMonitor {
         if let Some(all) = self.all.get() {
             all.store(true, Ordering::Relaxed);
         }
+        self.wake();
     }
 
     pub(super) fn alarm(&self, alarm: Alarm) {
@@ -69,6 +78,13 @@ impl ShardMonitor {
             _ => {
                 self.alarms_lost.fetch_add(1, Ordering::Relaxed);
             }
+        }
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(watcher) = self.watcher.get() {
+            watcher.unpark();
         }
     }
 }

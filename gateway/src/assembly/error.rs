@@ -4,8 +4,9 @@ use pitlane::lanes::{BuildError, SubmitterError};
 use pitlane::orders::NoEntropy;
 use pitlane::orders::venue::sim::SimConfigError;
 use pitlane::risk::{self, AdjustError, LookupError};
-use pitlane::types::AccountId;
+use pitlane::types::{AccountId, ShardId};
 
+use super::InstallError;
 use crate::server::ServerError;
 use crate::session::CredentialError;
 
@@ -48,6 +49,14 @@ pub enum StartError {
     /// The venue's thread cannot be started.
     #[error("venue: the system refuses a thread: {0}")]
     Thread(std::io::Error),
+    /// A strategy cannot be installed.
+    #[error("strategy, in shard {}: {reason}", shard.0)]
+    Strategy {
+        /// In which shard.
+        shard: ShardId,
+        /// In the strategy's words.
+        reason: InstallError,
+    },
     /// Inline mode has one thread for everything.
     #[error(
         "mode = \"inline\" runs one shard on one I/O thread, but the configuration asks for \

@@ -13,14 +13,17 @@ use pitlane::orders::RandomIdentity;
 use pitlane::orders::venue::host_venue;
 use pitlane::orders::venue::sim::{SimVenue, VenueControl};
 use pitlane::risk::{RiskConfig, RiskEngine, SharedLimits};
-use pitlane::shard::{Admission, ReportBell, ReportReceiver, ReportSender, report_ring};
+use pitlane::shard::{
+    Admission, ReportBell, ReportReceiver, ReportSender, ShardMonitor, report_ring,
+};
 use pitlane::types::{AccountId, ShardId};
 
+use super::births::Births;
 use super::path::ShardPath;
 use super::settings::{self, shard_of};
 use super::shard::{Shard, ShardVenue};
 use super::venue_thread::VenueThread;
-use super::{Layout, StartError};
+use super::{Layout, StartError, Strategies};
 use crate::config::Config;
 use crate::server::{IoUsed, Server, ServerHandle, ServerStats, Stopper, Summary};
 
@@ -34,6 +37,7 @@ pub struct Gateway {
     venue: VenueControl,
     observer: HdrObserver,
     layout: Layout,
+    monitors: Vec<Arc<ShardMonitor>>,
 }
 
 /// What a gateway did, and left, when it stopped.
@@ -63,6 +67,29 @@ impl Gateway {
     /// # Errors
     /// What cannot be had, with the mend; nothing is left running.
     pub fn start(config: &Config, others: usize) -> Result<Self, StartError> {
+        Self::start_with(config, others, &Strategies::none())
+    }
+
+    /// Like [`start`](Self::start), with components of one's own in every shard.
+    ///
+    /// # Errors
+    /// Also what a strategy says that cannot be installed.
+    pub fn start_with(
+        config: &Config,
+        others: usize,
+        strategies: &Strategies,
+    ) -> Result<Self, StartError> {
+        let births = Arc::new(Births::new(config, strategies));
+        let gateway = Self::start_shards(config, others, &births);
+        // Why a shard was not born says more than that it was not.
+        births.failure().map_or(gateway, Err)
+    }
+
+    fn start_shards(
+        config: &Config,
+        others: usize,
+        births: &Arc<Births>,
+    ) -> Result<Self, StartError> {
         // Before anything is pinned: a pinned thread sees only its own CPU.
         let layout = Layout::decide(config, &host::allowed_cpus(), others)?;
         let risk = Arc::new(settings::risk(config, layout.shards));
@@ -89,19 +116,21 @@ impl Gateway {
         let orders_max = config.venue.orders_max;
         let route = layout.shards;
         let settings = config.clone();
+        let born = Arc::clone(births);
         let factory = move |shard: ShardId| {
             let taken = take(&parts, usize::from(shard.0));
             let mine = |account| shard_of(account, route) == shard;
             let engine = make_engine(&settings, &risk, &shared, shard, mine);
             match (taken, engine) {
-                (Some(parts), Ok(engine)) => Admission::new(
-                    shard,
-                    engine,
-                    parts.venue,
-                    parts.identities,
-                    orders_max,
-                    parts.ports,
-                ),
+                (Some(parts), Ok(engine)) => {
+                    let ShardParts {
+                        venue,
+                        identities,
+                        ports,
+                    } = parts;
+                    let shard = Admission::new(shard, engine, venue, identities, orders_max, ports);
+                    born.equip(shard, route)
+                }
                 // The settings were checked, and each shard is made once; the
                 // engine turns this into an error of its start.
                 _ => std::panic::resume_unwind(Box::new("the shard cannot be made")),
@@ -153,6 +182,7 @@ impl Gateway {
             venue: control,
             observer,
             layout,
+            monitors: births.monitors(),
         })
     }
 
@@ -178,6 +208,12 @@ impl Gateway {
     #[must_use]
     pub fn pins(&self) -> &[PinOutcome] {
         self.engine.pins()
+    }
+
+    /// What each shard's callbacks came to: alarms of components, and their end.
+    #[must_use]
+    pub fn monitors(&self) -> &[Arc<ShardMonitor>] {
+        &self.monitors
     }
 
     /// To steer the simulated venue's phases.

@@ -6,14 +6,17 @@
 //!                                  inline             orders   a hosted one
 //! ```
 
+mod births;
 mod error;
 mod gateway;
 mod layout;
 mod path;
 mod settings;
 mod shard;
+mod strategies;
 mod venue_thread;
 
 pub use error::StartError;
 pub use gateway::{Gateway, Stopped, check};
 pub use layout::Layout;
+pub use strategies::{InstallError, Site, Strategies};

@@ -10,5 +10,6 @@ mod keygen;
 mod run;
 mod scenario_command;
 mod serve;
+mod watch;
 
 pub use run::main;

@@ -8,6 +8,7 @@ use signal_hook::iterator::Signals;
 
 use super::args::ServeArgs;
 use super::run::{Failure, print};
+use super::watch::Watch;
 use crate::assembly::{Gateway, Stopped};
 use crate::client::ClientKey;
 use crate::config::Config;
@@ -27,6 +28,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::run(format!("signals cannot be taken: {error}")))?;
     let gateway = Gateway::start(&config, 0).map_err(Failure::input)?;
     describe(&gateway);
+    let watch = Watch::start(gateway.monitors())
+        .map_err(|error| Failure::run(format!("the system refuses a thread: {error}")))?;
     print(&format!("listening on {}\n", gateway.address()));
 
     let stopper = gateway.stopper();
@@ -51,6 +54,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let stopped = gateway.stop(DRAIN);
     handle.close();
     let _ = again.join();
+    watch.end();
     report(&stopped)
 }
 

@@ -12,8 +12,8 @@ use pitlane::limits::{self, CONFIG_BYTES_MAX};
 use toml::de::DeTable;
 
 use super::model::{
-    Config, EngineSettings, GatewaySettings, Idle, Io, JournalMode, JournalSettings, Mode,
-    SessionSettings, Shards, VenueKind, VenueSettings,
+    CallbackHalt, Config, EngineSettings, GatewaySettings, Idle, Io, JournalMode, JournalSettings,
+    Mode, SessionSettings, Shards, VenueKind, VenueSettings,
 };
 use super::parties;
 use super::problem::{ConfigError, Problem};
@@ -253,6 +253,11 @@ fn engine(section: Section<'_, '_>, gateway: &GatewaySettings) -> EngineSettings
     let settings = EngineSettings {
         shards: shards(&section),
         cpus: cpus(&section),
+        callback_halt: section.one_of(
+            "callback_halt",
+            &[("shard", CallbackHalt::Shard), ("all", CallbackHalt::All)],
+            CallbackHalt::default(),
+        ),
     };
     if let Shards::Count(count) = settings.shards {
         one_cpu_each(&section, &settings.cpus, usize::from(count.get()), "shards");

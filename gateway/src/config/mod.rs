@@ -11,8 +11,8 @@ mod risk;
 mod section;
 
 pub use model::{
-    AccountAccess, AccountRange, Asset, Config, CredentialEntry, EngineSettings, GatewaySettings,
-    Idle, InstrumentEntry, Io, JournalMode, JournalSettings, Mode, PermissionSet, SessionSettings,
-    Shards, VenueKind, VenueSettings,
+    AccountAccess, AccountRange, Asset, CallbackHalt, Config, CredentialEntry, EngineSettings,
+    GatewaySettings, Idle, InstrumentEntry, Io, JournalMode, JournalSettings, Mode, PermissionSet,
+    SessionSettings, Shards, VenueKind, VenueSettings,
 };
 pub use problem::{ConfigError, Problem};

@@ -159,6 +159,18 @@ pub struct EngineSettings {
     pub shards: Shards,
     /// CPUs of the shards, one each; empty: not pinned.
     pub cpus: Vec<u16>,
+    /// Whose new orders are refused when a shard's callbacks have ended.
+    pub callback_halt: CallbackHalt,
+}
+
+/// Whose new orders are refused when a shard's callbacks have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallbackHalt {
+    /// That shard's.
+    #[default]
+    Shard,
+    /// Every shard's: what one strategy may no longer see, none acts on.
+    All,
 }
 
 /// What is written down before it is answered.
