@@ -22,6 +22,7 @@ pub mod limits;
 pub mod orders;
 pub mod risk;
 pub mod shard;
+pub mod simulation;
 pub mod steps;
 pub mod telemetry;
 pub mod time;

@@ -190,6 +190,15 @@ pub const DISPATCH_TOPICS_MAX: usize = 1_024;
 /// subscribers as many again.
 pub const DISPATCH_SUBSCRIBERS_MAX: usize = 4_096;
 
+/// A simulation's time, in seconds: a day.
+pub const SIMULATED_SECONDS_MAX: u64 = 86_400;
+
+/// A simulation's accounts.
+pub const SIMULATED_ACCOUNTS_MAX: u64 = 10_000;
+
+/// A simulation's new orders a second.
+pub const SIMULATED_RATE_MAX: u64 = 100_000;
+
 /// Alarms that wait to be read; later ones are counted, not kept.
 pub const DISPATCH_ALARMS_MAX: usize = 256;
 

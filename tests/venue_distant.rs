@@ -75,6 +75,28 @@ fn o36_a_message_arrives_after_its_delay() {
 }
 
 #[test]
+fn o36_what_an_outage_holds_up_is_due_after_it() {
+    let outage = Outage {
+        from: at(2),
+        until: at(9),
+        kind: OutageKind::Refused,
+    };
+    let faults = Faults {
+        outages: vec![outage],
+        ..takes(3 * MS)
+    };
+    let mut venue = distant(faults);
+    venue.submit(&limit(1, Side::Buy, 10, 5)).unwrap();
+    for now in [at(0), at(3), at(5)] {
+        venue.advance_to(now);
+        assert_eq!(venue.next_due(), Some(at(9)), "at {now:?}");
+    }
+    venue.advance_to(at(9));
+    assert_eq!(venue.inner_mut().open_orders(), 1, "there at last");
+    assert_eq!(venue.next_due(), Some(at(12)));
+}
+
+#[test]
 fn f33_a_lost_answer_is_found_out_by_asking() {
     let mut venue = distant(Faults::default());
     venue.submit(&limit(1, Side::Sell, 10, 5)).unwrap();

@@ -6,6 +6,7 @@ pub mod client;
 pub mod config;
 pub mod demo;
 pub mod flow;
+mod progress;
 pub mod scenario;
 pub mod server;
 pub mod session;

@@ -474,3 +474,37 @@ fn keygen_writes_a_key_once_for_its_owner_alone() {
         "a key is never written over"
     );
 }
+
+#[test]
+fn sim_does_the_same_for_the_same_seed_and_says_so() {
+    let arguments = ["sim", "--json", "--seed", "5", "--seconds", "2"];
+    let trace = Scratch::new("sim-trace", "");
+    let first = pitlane(&[&arguments[..], &["--trace", trace.path()]].concat());
+    let second = pitlane(&arguments);
+    assert!(first.status.success(), "{}", stderr(&first));
+    assert_eq!(first.stdout, second.stdout);
+    let told: Value = serde_json::from_slice(&first.stdout).unwrap();
+    let lines = fs::read_to_string(trace.path()).unwrap().lines().count();
+    assert_eq!(told["trace_lines"], lines);
+    assert_eq!(told["violations"], Value::Array(Vec::new()));
+    assert_eq!(told["open"], 0);
+    assert!(told["executed"].as_u64().unwrap() > 0, "{told}");
+    let hash = told["trace_sha256"].as_str().unwrap();
+    let table = pitlane(&["sim", "--seed", "5", "--seconds", "2"]);
+    let table = String::from_utf8(table.stdout).unwrap();
+    assert!(
+        table.ends_with(&format!("trace sha256 {hash}\n")),
+        "{table}"
+    );
+
+    let refused = pitlane(&["sim", "--seconds", "0"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("1..=86400"),
+        "{}",
+        stderr(&refused)
+    );
+    let nowhere = pitlane(&["sim", "--seconds", "1", "--trace", "/no/such/place"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(stderr(&nowhere).contains("/no/such/place"));
+}

@@ -5,7 +5,7 @@ mod offerer;
 #[path = "../examples/strategies/risk_alarm.rs"]
 mod risk_alarm;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use offerer::Offerer;
 use pitlane::dispatch::{Component, Context, Fatal, MARKS, REPORTS, ShardEvent};
@@ -93,8 +93,16 @@ fn send(client: &mut Client, reference: u64, order: &Order) {
     sender.flush().unwrap();
 }
 
+/// The next report, which must come.
 fn next(client: &mut Client) -> Event {
-    client.next_event(PATIENCE).unwrap().expect("an event")
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        let event = client.next_event(PATIENCE).unwrap().expect("an event");
+        if event.report().is_some() {
+            return event;
+        }
+    }
+    panic!("no report within {PATIENCE:?}")
 }
 
 /// Sends an order, and waits for its answer.
@@ -107,6 +115,18 @@ fn answer(client: &mut Client, reference: u64, order: &Order) -> Event {
             .is_some_and(|head| head.reference == reference)
         {
             return event;
+        }
+    }
+}
+
+/// Waits for the execution that ends an order.
+fn executed(client: &mut Client, reference: u64) {
+    loop {
+        if let Event::Executed(fill) = next(client)
+            && fill.head.order_reference == reference
+        {
+            assert_eq!(fill.head.leaves(), Quantity::ZERO, "all at once");
+            return;
         }
     }
 }
@@ -131,23 +151,13 @@ fn r55_an_order_from_a_fill_callback_trades_with_a_clients() {
         });
         let gateway = start(mode, "", &strategies).unwrap();
         let mut client = client(&gateway);
-        send(&mut client, 1, &limit(1, Side::Sell, 100, 3));
-        send(&mut client, 2, &limit(2, Side::Buy, 100, 3));
+        // One after the other: shards of their own would race to the venue.
+        answer(&mut client, 1, &limit(1, Side::Sell, 100, 3));
+        answer(&mut client, 2, &limit(2, Side::Buy, 100, 3));
+        executed(&mut client, 1);
         // Rests until the offer comes, if that comes later.
-        send(&mut client, 3, &limit(3, Side::Buy, 101, 3));
-        let mut filled = 0;
-        while filled < 3 {
-            if let Event::Executed(fill) = next(&mut client) {
-                filled += 1;
-                if fill.head.reference == 3 || fill.head.order_reference == 3 {
-                    assert_eq!(
-                        fill.head.leaves(),
-                        Quantity::ZERO,
-                        "all three from the offer"
-                    );
-                }
-            }
-        }
+        answer(&mut client, 3, &limit(3, Side::Buy, 101, 3));
+        executed(&mut client, 3);
         client.finish().unwrap();
         assert!(gateway.stop(PATIENCE).lanes.unwrap().is_balanced());
     }

@@ -40,6 +40,9 @@ type Started = Result<PinOutcome, BuildError>;
 /// An engine in `inline` mode, and its lanes to be built where they will live.
 pub type Inline<D, O, C> = (AsyncEngine<D, O, C>, Vec<LaneSeed<D, O, C>>);
 
+/// An engine of one shard, and its lane, built where the caller is.
+pub type Here<D, O, C> = (AsyncEngine<D, O, C>, Lane<D, O, C>);
+
 impl Default for EngineBuilder<NoopObserver, SystemClock> {
     fn default() -> Self {
         Self::new()
@@ -227,6 +230,26 @@ impl<O: Observer, C: Clock + Clone + Send + Sync + 'static> EngineBuilder<O, C> 
             .map(|shard| LaneSeed::new(Arc::clone(&core), ShardId(shard), Arc::clone(&factory)))
             .collect();
         Ok((AsyncEngine::new(core, Vec::new(), Vec::new()), seeds))
+    }
+}
+
+impl<O: Observer, C: Clock + Send + Sync + 'static> EngineBuilder<O, C> {
+    /// Makes an engine of one shard without threads, whose lane the caller turns.
+    ///
+    /// # Errors
+    /// A setting out of range, or more than one shard.
+    pub fn build_here<D: LocalDriver>(self, driver: D) -> Result<Here<D, O, C>, BuildError> {
+        let (settings, shards) = self.settings(host::allowed_cpus().len())?;
+        if shards != 1 {
+            return Err(BuildError::Setting {
+                setting: "shards",
+                value: usize::from(shards),
+                range: "1, for a lane that is made with its driver",
+            });
+        }
+        let core = Arc::new(Core::new(settings, shards, self.observer, self.clock));
+        let lane = Lane::new(Arc::clone(&core), ShardId(0), Some(driver));
+        Ok((AsyncEngine::new(core, Vec::new(), Vec::new()), lane))
     }
 }
 

@@ -58,7 +58,7 @@ mod wake;
 mod wrapper;
 
 pub use batch::Batch;
-pub use builder::{EngineBuilder, Inline};
+pub use builder::{EngineBuilder, Here, Inline};
 pub use chain::{
     AccountSteps, Adjusted, Chain, ChainEnd, ChainError, ChainFuture, ChainOutcome, ChainRunner,
     ChainSource, CheckVerdict, Checked, Decision, Followed, FromOrder, HookError, HookResult,

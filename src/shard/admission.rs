@@ -232,8 +232,14 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
     /// here, and subscribe them to [`REPORTS`](crate::dispatch::REPORTS) or
     /// [`MARKS`](crate::dispatch::MARKS).
     #[must_use]
-    pub const fn dispatcher(&self) -> &Dispatcher<ShardEvent> {
+    pub fn dispatcher(&self) -> &Dispatcher<ShardEvent> {
         &self.callbacks.dispatcher
+    }
+
+    /// The same, for a loop that runs beside this shard on its thread.
+    #[must_use]
+    pub fn shared_dispatcher(&self) -> Rc<Dispatcher<ShardEvent>> {
+        Rc::clone(&self.callbacks.dispatcher)
     }
 
     /// To add components to this shard: strategies, feeds and alarms.

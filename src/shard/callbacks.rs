@@ -56,7 +56,7 @@ pub enum RiskRequest {
 
 /// See the module.
 pub(super) struct Callbacks {
-    pub(super) dispatcher: Dispatcher<ShardEvent>,
+    pub(super) dispatcher: Rc<Dispatcher<ShardEvent>>,
     pub(super) commands: Rc<CommandQueue<Command>>,
     pub(super) risk_requests: Rc<CommandQueue<RiskRequest>>,
     ports: Ports,
@@ -69,7 +69,7 @@ pub(super) struct Callbacks {
 
 impl Callbacks {
     pub(super) fn new(ports: Vec<ReportSender>) -> Self {
-        let dispatcher = Dispatcher::new();
+        let dispatcher = Rc::new(Dispatcher::new());
         let ports = Ports(Rc::new(RefCell::new(ports)));
         let feed = ReportFeed::new("client reports", ports.clone());
         let feed = add(&dispatcher, Box::new(feed), &[REPORTS]).ok();

@@ -61,7 +61,7 @@ impl<'a> ComponentPorts<'a> {
 
     /// Everything else that can be done with callbacks.
     #[must_use]
-    pub const fn dispatcher(&self) -> &'a Dispatcher<ShardEvent> {
+    pub fn dispatcher(&self) -> &'a Dispatcher<ShardEvent> {
         &self.callbacks.dispatcher
     }
 

@@ -397,6 +397,45 @@ fn r75_commands_that_only_send_commands_have_an_end() {
 }
 
 #[test]
+fn r75_a_timer_that_stays_due_has_an_end() {
+    struct Stuck(u64);
+    impl SimNode<Event> for Stuck {
+        fn start(&mut self, _: &Dispatcher<Event>) -> Result<(), String> {
+            Ok(())
+        }
+        fn data_commands(&mut self, _: &Dispatcher<Event>) -> usize {
+            0
+        }
+        fn trading_commands(&mut self, _: &Dispatcher<Event>) -> usize {
+            0
+        }
+        fn next_timer(&mut self) -> Option<Nanos> {
+            Some(Nanos(5))
+        }
+        fn next_input(&mut self) -> Option<Nanos> {
+            None
+        }
+        fn fire_timer(&mut self, _: &Dispatcher<Event>) {}
+        fn input(&mut self, _: &Dispatcher<Event>) {}
+        fn advance(&mut self, to: Nanos) {
+            self.0 = to.0;
+        }
+        fn now(&self) -> Nanos {
+            Nanos(self.0)
+        }
+        fn stop(&mut self, _: &Dispatcher<Event>) {}
+        fn discard(&mut self) {}
+    }
+    let rig = Rig::new();
+    let error = SimLoop::new().run(&rig.d, &mut Stuck(0));
+    let unsettled = SimError::Unsettled {
+        at: Nanos(5),
+        rounds: 1 << 20,
+    };
+    assert_eq!(error, Err(unsettled));
+}
+
+#[test]
 fn f29_a_simulated_clock_that_goes_back_stops_with_the_reason() {
     let rig = Rig::new();
     let mut node = Node::new(&rig);

@@ -236,7 +236,15 @@ pub(crate) fn machine_paths(path: &str, text: &str) -> Vec<Finding> {
 }
 
 /// The parts in their order: each uses only those before it.
-const ORDER: [&str; 6] = ["types", "time", "risk", "lanes", "orders", "shard"];
+const ORDER: [&str; 7] = [
+    "types",
+    "time",
+    "risk",
+    "lanes",
+    "orders",
+    "shard",
+    "simulation",
+];
 /// Parts that every other may use, and what they may use themselves.
 const BESIDE: [&str; 3] = ["limits", "host", "telemetry"];
 /// Parts that stand on types and time alone.

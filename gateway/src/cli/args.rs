@@ -25,6 +25,8 @@ pub(super) enum Command {
     Demo(DemoArgs),
     /// Run Markdown tables of orders through the risk engine, and judge each row
     Scenario(ScenarioArgs),
+    /// Run a whole shard in simulated time from a seed, and hash what it did
+    Sim(SimArgs),
     /// Make an Ed25519 key pair for a credential
     Keygen(KeygenArgs),
 }
@@ -65,6 +67,32 @@ pub(super) struct ScenarioArgs {
     /// Print what each account has at the end of each file
     #[arg(long)]
     pub(super) balances: bool,
+}
+
+/// Arguments of `pitlane sim`.
+#[derive(Debug, Args)]
+pub(super) struct SimArgs {
+    /// Seed: the same one does the same, byte for byte
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(super) seed: u64,
+    /// Simulated time in which orders come
+    #[arg(long, default_value_t = 10, value_name = "S")]
+    #[arg(value_parser = value_parser!(u64).range(1..=86_400))]
+    pub(super) seconds: u64,
+    /// Accounts that send them
+    #[arg(long, default_value_t = 64, value_name = "N")]
+    #[arg(value_parser = value_parser!(u64).range(2..=10_000))]
+    pub(super) accounts: u64,
+    /// New orders a simulated second
+    #[arg(long, default_value_t = 1_000, value_name = "N")]
+    #[arg(value_parser = value_parser!(u64).range(1..=100_000))]
+    pub(super) rate: u64,
+    /// Write what happened to a file: a line for each command and publication
+    #[arg(long, value_name = "FILE")]
+    pub(super) trace: Option<PathBuf>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// Arguments of `pitlane keygen`.

@@ -10,6 +10,7 @@ mod keygen;
 mod run;
 mod scenario_command;
 mod serve;
+mod sim_command;
 mod watch;
 
 pub use run::main;

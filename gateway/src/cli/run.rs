@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::args::{Cli, Command};
-use super::{config_command, demo_command, keygen, scenario_command, serve};
+use super::{config_command, demo_command, keygen, scenario_command, serve, sim_command};
 
 /// The run did not do what it should.
 pub(super) const FAILED: u8 = 1;
@@ -46,6 +46,7 @@ pub fn main() -> ExitCode {
         Command::Config(command) => config_command::run(&command),
         Command::Demo(args) => demo_command::run(&args),
         Command::Scenario(args) => scenario_command::run(&args),
+        Command::Sim(args) => sim_command::run(&args),
         Command::Keygen(args) => keygen::run(&args),
     };
     match done {

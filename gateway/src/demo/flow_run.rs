@@ -13,11 +13,11 @@ use pitlane::types::{Order, OrderType, Price, Quantity, Side, TimeInForce};
 
 use super::DemoError;
 use super::outcome::{FlowOutcome, Outcome, grouped};
-use super::progress::Progress;
 use super::setup::{Demo, DemoSettings, INSTRUMENT, Limits};
 use super::traffic::Traffic;
 use crate::assembly::Gateway;
 use crate::flow::{FlowAction, FlowComparison, FlowOrderId, FlowPlan, FlowReader, FlowStep};
+use crate::progress::Progress;
 
 /// How long the venue may take to hold the opening auction.
 const AUCTION_WAIT: Duration = Duration::from_secs(10);

@@ -9,7 +9,6 @@ mod error;
 mod flow_run;
 mod ledger;
 mod outcome;
-mod progress;
 mod setup;
 mod traffic;
 mod workload;

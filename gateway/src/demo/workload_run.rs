@@ -4,10 +4,10 @@ use pitlane::orders::venue::sim::Phase;
 
 use super::DemoError;
 use super::outcome::{Outcome, grouped};
-use super::progress::Progress;
 use super::setup::{Demo, DemoSettings, INSTRUMENT, Limits};
 use super::traffic::Traffic;
 use super::workload::{Action, Workload};
+use crate::progress::Progress;
 
 /// Messages between two looks at the clock for progress.
 const LOOK_EVERY: u64 = 4_096;

@@ -59,8 +59,9 @@ pub enum SimError {
     /// A pass failed.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
-    /// Commands send commands without an end; callbacks would have latched a runaway.
-    #[error("settlement at {at:?} has no end: after {rounds} rounds commands still send commands")]
+    /// Commands send commands, or timers and inputs are due, without an end;
+    /// callbacks would have latched a runaway.
+    #[error("settlement at {at:?} has no end: after {rounds} rounds something is still due")]
     Unsettled {
         /// The simulated time.
         at: Nanos,
@@ -118,7 +119,22 @@ impl SimLoop {
     ) -> Result<(), SimError> {
         node.start(dispatcher).map_err(SimError::Startup)?;
         self.settle_startup(dispatcher, node)?;
-        while self.step(dispatcher, node)? {}
+        // A timer that is due again at once, without an end, would keep time still.
+        let (mut since, mut steps) = (node.now(), 0);
+        while self.step(dispatcher, node)? {
+            let now = node.now();
+            (since, steps) = if now == since {
+                (since, steps + 1)
+            } else {
+                (now, 0)
+            };
+            if steps >= DISPATCH_SETTLE_ROUNDS_MAX {
+                return Err(SimError::Unsettled {
+                    at: now,
+                    rounds: steps,
+                });
+            }
+        }
         self.settle(dispatcher, node)?;
         node.stop(dispatcher);
         self.settle(dispatcher, node)

@@ -115,15 +115,13 @@ impl DistantVenue {
         self.record.answer(id, UnixNanos(u64::MAX))
     }
 
-    /// When the next message arrives, if one is on its way.
+    /// When the next message arrives, if one is on its way: what an outage holds up
+    /// arrives after it.
     #[must_use]
     pub fn next_due(&self) -> Option<UnixNanos> {
-        let dues = self
-            .there
-            .next_due()
-            .into_iter()
-            .chain(self.back.next_due());
-        dues.min()
+        let dues = [self.there.next_due(), self.back.next_due()];
+        let next = dues.into_iter().flatten().min()?;
+        Some(self.faults.reachable_from(next.max(self.now)))
     }
 
     /// Voids an execution; whether there was such a one.

@@ -6,14 +6,14 @@ const FIRST: Duration = Duration::from_secs(2);
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Tells how far a run is.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     begun: Instant,
     next: Option<Duration>,
 }
 
 impl Progress {
     /// Begins now; says nothing at all unless `on`.
-    pub(super) fn new(on: bool) -> Self {
+    pub(crate) fn new(on: bool) -> Self {
         Self {
             begun: Instant::now(),
             next: on.then_some(FIRST),
@@ -21,7 +21,7 @@ impl Progress {
     }
 
     /// Says `line` if it is time; `line` is made only then.
-    pub(super) fn tick(&mut self, line: impl FnOnce() -> String) {
+    pub(crate) fn tick(&mut self, line: impl FnOnce() -> String) {
         let Some(next) = self.next else { return };
         let elapsed = self.begun.elapsed();
         if elapsed >= next {
