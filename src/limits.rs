@@ -397,3 +397,31 @@ const _: () = {
     assert!(JOURNAL_GROUP_UNITS_MAX >= BATCH_MAX * 64);
     assert!(JOURNAL_GROUPS_DEFAULT <= JOURNAL_GROUPS_MAX);
 };
+
+/// Orders and void decisions that an executor holds in memory, some 1 KiB each,
+/// unless configured (rule O18).
+pub const EXECUTOR_ORDERS_MAX: usize = 1 << 20;
+
+/// Messages that wait for an authorizer that is away, unless configured; at the
+/// bound new orders are refused (rule O30).
+pub const OUTBOX_MAX: usize = 65_536;
+
+/// Orders that wait for a venue's rate, unless configured (rule O37).
+pub const VENUE_WAITING_MAX: u32 = 1_024;
+
+/// Fills of orders that are not ours, kept for a person; more are counted
+/// (rule O24).
+pub const EXTERNAL_FILLS_MAX: usize = 4_096;
+
+/// Venue events that an executor takes in one turn.
+pub const EXECUTOR_EVENTS_MAX: usize = 256;
+
+/// Messages that an executor delivers in one turn (rule O30).
+pub const EXECUTOR_DELIVERIES_MAX: usize = 256;
+
+/// The longest pause between two questions or deliveries, in seconds (rules
+/// O21, O30).
+pub const BACK_OFF_SECONDS_MAX: u64 = 60;
+
+/// Questions to one venue in a second where it names no rate (rule O21).
+pub const QUERIES_PER_SECOND: u32 = 100;

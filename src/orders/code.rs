@@ -77,6 +77,8 @@ codes! {
     Capacity = "A2M_CAPACITY", 503;
     /// The account is blocked: a person must look at it first (O24).
     AccountBlocked = "A2M_ACCOUNT_BLOCKED", 422;
+    /// The journal's disk is full; new orders are refused, cancels are not.
+    DiskFull = "A2M_DISK_FULL", 503;
     /// The journal takes nothing any more; nothing is acknowledged.
     JournalFailed = "A2M_JOURNAL_FAILED", 503;
     /// No such order, or none of the caller's (O32).

@@ -2,6 +2,7 @@
 
 mod code;
 pub mod decision;
+pub mod executor;
 mod identity;
 mod index;
 pub mod lifecycle;

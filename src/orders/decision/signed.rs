@@ -46,6 +46,12 @@ impl SignedDecision {
             digest: Sha256::digest(&canonical).into(),
         })
     }
+
+    /// What two decisions that say the same have in common.
+    #[must_use]
+    pub fn digest_of(decision: &Decision) -> [u8; 32] {
+        Sha256::digest(decision.to_json().canonical()).into()
+    }
 }
 
 /// The two members that a body has, and no other.

@@ -252,6 +252,23 @@ impl TrackedOrder {
         self.fills.iter().any(|own| own.fill.fill_id == fill_id)
     }
 
+    /// A fill that was booked, reversed or not.
+    #[must_use]
+    pub fn fill(&self, fill_id: FillId) -> Option<Fill> {
+        let own = self.fills.iter().find(|own| own.fill.fill_id == fill_id);
+        own.map(|own| own.fill)
+    }
+
+    /// Whether this fill was taken back, or will be when it comes.
+    #[must_use]
+    pub fn is_reversed(&self, fill_id: FillId) -> bool {
+        let own = self.fills.iter().find(|own| own.fill.fill_id == fill_id);
+        own.map_or_else(
+            || self.reversed_early.contains(&fill_id),
+            |own| own.reversed,
+        )
+    }
+
     /// What was filled of the base asset and not taken back.
     #[must_use]
     pub const fn filled(&self) -> Amount {

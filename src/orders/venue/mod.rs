@@ -3,6 +3,7 @@
 mod capabilities;
 pub mod distant;
 mod link;
+mod naming;
 mod port;
 pub mod sim;
 
