@@ -61,7 +61,7 @@ fn trade(shard: &mut Shard, first: u64) {
 }
 
 #[test]
-fn r01_every_report_and_mark_is_published_in_the_order_in_which_clients_hear_it() {
+fn r01_r86_every_report_and_mark_is_published_in_the_order_in_which_clients_hear_it() {
     let (mut shard, mut receiver) = shard(sim(), 8);
     let heard = Rc::new(RefCell::new(Vec::new()));
     for topic in [REPORTS, MARKS] {

@@ -299,7 +299,7 @@ fn other(gateway: &Gateway) -> u64 {
 }
 
 #[test]
-fn r82_a_strategy_that_cannot_be_installed_keeps_the_gateway_from_starting() {
+fn a_strategy_that_cannot_be_installed_keeps_the_gateway_from_starting() {
     for mode in MODES {
         let strategies = Strategies::none().and(|_| Err("no licence".into()));
         let Err(error) = start(mode, "", &strategies) else {

@@ -18,7 +18,7 @@ use super::alarms::Alarms;
 use super::component::ComponentId;
 use super::error::{AccessError, DispatchError, Fatal};
 use super::holds::{Hold, Holds, Resource};
-use super::places::Places;
+use super::places::{Arrival, Places};
 use super::reservation::Reservation;
 use super::roots::{ClearBlock, NONE, RootScope, Roots};
 use super::routes::Routes;
@@ -147,13 +147,24 @@ impl<E: 'static> Dispatcher<E> {
         target: ComponentId,
         heap: usize,
     ) -> Result<Reservation<'_, E>, DispatchError> {
+        let arrival = self.places.borrow().arrival(target);
+        self.reserve_arrived(target, arrival, heap)
+    }
+
+    #[inline]
+    pub(super) fn reserve_arrived(
+        &self,
+        target: ComponentId,
+        arrival: Arrival,
+        heap: usize,
+    ) -> Result<Reservation<'_, E>, DispatchError> {
         if self.clearing.get() {
             return Err(DispatchError::Active);
         }
         if let Some(fatal) = self.roots.latched() {
             return Err(fatal.into());
         }
-        match self.queue(target, heap) {
+        match self.queue(target, arrival, heap) {
             Ok((slot, cell)) => Ok(Reservation::new(self, slot, cell)),
             Err(fatal) => {
                 self.roots.latch(fatal);
@@ -162,8 +173,13 @@ impl<E: 'static> Dispatcher<E> {
         }
     }
 
-    fn queue(&self, target: ComponentId, heap: usize) -> Result<(u32, slots::Cell<E>), Fatal> {
-        let arrival = self.places.borrow().arrival(target);
+    #[inline]
+    fn queue(
+        &self,
+        target: ComponentId,
+        arrival: Arrival,
+        heap: usize,
+    ) -> Result<(u32, slots::Cell<E>), Fatal> {
         let root = self.roots.obtain()?;
         let mut slots = self.slots.borrow_mut();
         let admission = self.next_ordinal();

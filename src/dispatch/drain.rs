@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::component::{Component, ComponentId, Context, MaintenanceRule};
 use super::dispatcher::Dispatcher;
 use super::error::{DispatchError, Fatal};
-use super::places::{Arrival, Busy, Taken};
-use super::roots::RootScope;
+use super::places::{Arrival, Busy, Seat, Taken};
+use super::roots::BorrowedScope;
 use super::slots::{Position, State};
 
 /// How a try to deliver the head ended.
@@ -139,13 +139,13 @@ impl<E: 'static> Dispatcher<E> {
                 }
             }
             let mut places = self.places.borrow_mut();
-            match places.look(target) {
+            let seat = match places.seat(target) {
                 Err(Busy) => return Ok(Delivery::BusyComponent),
-                Ok(Some(needs)) if !needs.is_nothing() && !self.holds.allow(needs) => {
+                Ok(Some(seat)) if !seat.needs().is_nothing() && !self.holds.allow(seat.needs()) => {
                     return Ok(Delivery::BusyResource);
                 }
-                Ok(_) => {}
-            }
+                Ok(seat) => seat,
+            };
             if self.roots.is_exhausted(root) {
                 let root = self.roots.serial(root);
                 return Err(self.latches(Fatal::Runaway { root }));
@@ -154,7 +154,7 @@ impl<E: 'static> Dispatcher<E> {
                 return Err(DispatchError::Active); // A ready slot has its capture.
             };
             let flight = Flight::new(self, root);
-            (target, arrival, flight, cell, places.take(target))
+            (target, arrival, flight, cell, seat.and_then(Seat::take))
         };
         if let (Some(taken), Some(event)) = (taken, &*cell)
             && matches!(self.call(target, arrival, taken, event), Call::WrongAddress)
@@ -212,6 +212,7 @@ impl<E: 'static> Dispatcher<E> {
 
     /// Puts a component back into its place; one whose registration ended while it
     /// was out is dropped, and its panics are contained too.
+    #[inline]
     pub(super) fn seat(&self, id: ComponentId, component: Box<dyn Component<E>>) {
         let leftover = self.places.borrow_mut().put_back(id, component);
         if let Some(leftover) = leftover
@@ -253,7 +254,7 @@ impl<E: 'static> Drop for Draining<'_, E> {
 struct Flight<'a, E: 'static> {
     dispatcher: &'a Dispatcher<E>,
     landed: bool,
-    _root: RootScope<'a>,
+    _root: BorrowedScope<'a>,
 }
 
 impl<'a, E: 'static> Flight<'a, E> {

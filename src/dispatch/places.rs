@@ -52,6 +52,30 @@ impl Arrival {
 #[derive(Debug)]
 pub(super) struct Busy;
 
+/// A component that may be taken out of its place.
+pub(super) struct Seat<'a, E> {
+    component: &'a mut Option<Box<dyn Component<E>>>,
+    needs: Needs,
+    rule: MaintenanceRule,
+}
+
+impl<E> Seat<'_, E> {
+    /// What a delivery needs beside the component.
+    #[inline]
+    pub(super) const fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    #[inline]
+    pub(super) fn take(self) -> Option<Taken<E>> {
+        Some(Taken {
+            component: self.component.take()?,
+            rule: self.rule,
+            needs: self.needs,
+        })
+    }
+}
+
 /// A component outside of its place.
 pub(super) struct Taken<E> {
     pub(super) component: Box<dyn Component<E>>,
@@ -115,11 +139,13 @@ impl<E: 'static> Places<E> {
         })
     }
 
+    #[inline]
     fn place(&self, id: ComponentId) -> Option<&Place<E>> {
         let place = self.places.get(id.index as usize)?;
         (place.registered && place.generation == id.generation).then_some(place)
     }
 
+    #[inline]
     fn place_mut(&mut self, id: ComponentId) -> Option<&mut Place<E>> {
         let place = self.places.get_mut(id.index as usize)?;
         (place.registered && place.generation == id.generation).then_some(place)
@@ -139,6 +165,7 @@ impl<E: 'static> Places<E> {
     }
 
     /// What an event for this component notes at its arrival.
+    #[inline]
     pub(super) fn arrival(&self, id: ComponentId) -> Arrival {
         self.place(id).map_or(
             Arrival {
@@ -153,20 +180,36 @@ impl<E: 'static> Places<E> {
     }
 
     /// Whether author code may run now for an event that arrived like that.
+    #[inline]
     pub(super) fn is_eligible(&self, id: ComponentId, arrival: Arrival) -> bool {
         self.place(id).is_some_and(|place| {
             arrival.running && place.lifecycle == Lifecycle::Running && place.epoch == arrival.epoch
         })
     }
 
-    /// Looks at the target's place; takes nothing. `Ok` tells what a delivery
-    /// needs beside the component, `None` where nothing of it may run.
-    pub(super) fn look(&self, id: ComponentId) -> Result<Option<Needs>, Busy> {
-        match self.place(id) {
+    /// Looks at the target's place; takes nothing. `None` where nothing of it may
+    /// run.
+    #[inline]
+    pub(super) fn seat(&mut self, id: ComponentId) -> Result<Option<Seat<'_, E>>, Busy> {
+        match self.place_mut(id) {
             None => Ok(None),
             Some(place) if place.lifecycle == Lifecycle::Disabled => Ok(None),
-            Some(place) if place.component.is_none() => Err(Busy),
-            Some(place) => Ok(Some(place.needs)),
+            Some(Place {
+                component,
+                needs,
+                rule,
+                ..
+            }) => {
+                let (needs, rule) = (*needs, *rule);
+                match component {
+                    None => Err(Busy),
+                    Some(_) => Ok(Some(Seat {
+                        component,
+                        needs,
+                        rule,
+                    })),
+                }
+            }
         }
     }
 
@@ -184,6 +227,7 @@ impl<E: 'static> Places<E> {
     }
 
     /// Puts it back; or returns it, where its registration ended meanwhile.
+    #[inline]
     pub(super) fn put_back(
         &mut self,
         id: ComponentId,
@@ -206,11 +250,14 @@ impl<E: 'static> Places<E> {
         self.place(id).map(|place| &*place.name)
     }
 
-    pub(super) fn is_deaf(&self, id: ComponentId) -> bool {
-        !matches!(
-            self.lifecycle(id),
-            Some(Lifecycle::Stopped | Lifecycle::Running)
-        )
+    /// The same; `None` where it hears nothing, gone or disabled.
+    #[inline]
+    pub(super) fn hearing(&self, id: ComponentId) -> Option<Arrival> {
+        let place = self.place(id)?;
+        (place.lifecycle != Lifecycle::Disabled).then_some(Arrival {
+            epoch: place.epoch,
+            running: place.lifecycle == Lifecycle::Running,
+        })
     }
 
     pub(super) fn disable(&mut self, id: ComponentId) {

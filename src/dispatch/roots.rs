@@ -33,18 +33,45 @@ struct Slab {
 }
 
 /// What is active: a root, or a scope that makes one when it first needs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Active {
-    root: u32,
+///
+/// One word, because scopes carry it around: a copy of a word and a byte together
+/// would wait for both to be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Active(u64);
+
+impl Active {
     /// Inside a publication, a delivery, a chain or an independent scope: a root
     /// that is made becomes this scope's.
-    scoped: bool,
+    const SCOPED: u64 = 1 << 32;
+
+    const OUTSIDE: Self = Self(NONE as u64);
+
+    #[inline]
+    const fn scope_of(root: u32) -> Self {
+        Self(root as u64 | Self::SCOPED)
+    }
+
+    /// The root, or [`NONE`].
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "it is masked to 32 bits")]
+    const fn root(self) -> u32 {
+        (self.0 & NONE as u64) as u32
+    }
+
+    #[inline]
+    const fn is_scoped(self) -> bool {
+        self.0 & Self::SCOPED != 0
+    }
 }
 
-const OUTSIDE: Active = Active {
-    root: NONE,
-    scoped: false,
-};
+impl core::fmt::Debug for Active {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Active")
+            .field("root", &self.root())
+            .field("scoped", &self.is_scoped())
+            .finish()
+    }
+}
 
 /// The roots of one dispatcher, shared by what can own one.
 #[derive(Debug)]
@@ -70,7 +97,7 @@ impl Roots {
                 free: NONE,
                 next_serial: 1,
             }),
-            active: Cell::new(OUTSIDE),
+            active: Cell::new(Active::OUTSIDE),
             latch: Cell::new(None),
             halted: Cell::new(false),
             external: Cell::new(0),
@@ -117,9 +144,9 @@ impl Roots {
         ClearBlock { roots: self }
     }
 
-    /// A new root with one owner, the caller.
+    /// A new root with so many owners.
     #[inline]
-    fn create(&self) -> Result<u32, Fatal> {
+    fn create(&self, owners: u32) -> Result<u32, Fatal> {
         self.account.take(0, size_of::<Entry>())?;
         let mut slab = self.slab.borrow_mut();
         let serial = slab.next_serial;
@@ -132,7 +159,7 @@ impl Roots {
                 return Err(Fatal::Overflow);
             };
             slab.entries.push(Entry {
-                owners: 1,
+                owners,
                 deliveries: 0,
                 serial,
                 next_free: NONE,
@@ -142,7 +169,7 @@ impl Roots {
         let entry = &mut slab.entries[root as usize];
         let next = entry.next_free;
         *entry = Entry {
-            owners: 1,
+            owners,
             deliveries: 0,
             serial,
             next_free: NONE,
@@ -187,14 +214,14 @@ impl Roots {
     #[inline]
     pub(super) fn obtain(&self) -> Result<u32, Fatal> {
         let active = self.active.get();
-        if active.root != NONE {
-            self.own(active.root);
-            return Ok(active.root);
+        if active.root() != NONE {
+            self.own(active.root());
+            return Ok(active.root());
         }
-        let root = self.create()?;
-        if active.scoped {
-            self.own(root);
-            self.active.set(Active { root, scoped: true });
+        let is_scoped = active.is_scoped();
+        let root = self.create(1 + u32::from(is_scoped))?;
+        if is_scoped {
+            self.active.set(Active::scope_of(root));
         }
         Ok(root)
     }
@@ -203,7 +230,7 @@ impl Roots {
     #[inline]
     pub(super) fn obtain_in_scope(&self) -> Result<Option<u32>, Fatal> {
         let active = self.active.get();
-        if !active.scoped {
+        if !active.is_scoped() {
             return Ok(None);
         }
         self.obtain().map(Some)
@@ -211,7 +238,7 @@ impl Roots {
 
     /// Which root is active, by its serial.
     pub(super) fn active_serial(&self) -> Option<u64> {
-        let root = self.active.get().root;
+        let root = self.active.get().root();
         (root != NONE).then(|| self.serial(root))
     }
 
@@ -233,16 +260,13 @@ impl Roots {
     /// A scope of its own that makes a root when it needs one (rules R53, R64).
     #[inline]
     pub(super) fn enter_independent(&self) -> RootScope<'_> {
-        self.enter(Active {
-            root: NONE,
-            scoped: true,
-        })
+        self.enter(Active::scope_of(NONE))
     }
 
     /// The scope of a publication: the enclosing one, if there is one (A1, R28).
     #[inline]
     pub(super) fn enter_inherited(&self) -> Option<RootScope<'_>> {
-        (!self.active.get().scoped).then(|| self.enter_independent())
+        (!self.active.get().is_scoped()).then(|| self.enter_independent())
     }
 
     /// Makes a root active; the scope owns it meanwhile.
@@ -255,7 +279,7 @@ impl Roots {
     /// Makes a root active, and takes over an ownership that the caller has.
     #[inline]
     pub(super) fn enter_owned(&self, root: u32) -> RootScope<'_> {
-        self.enter(Active { root, scoped: true })
+        self.enter(Active::scope_of(root))
     }
 
     #[inline]
@@ -263,18 +287,15 @@ impl Roots {
         RootScope {
             roots: self,
             previous: self.active.replace(active),
-            owns: true,
         }
     }
 
     /// Makes a root active that someone else owns for as long as the scope lives.
     #[inline]
-    pub(super) fn enter_borrowed(&self, root: u32) -> RootScope<'_> {
-        let active = Active { root, scoped: true };
-        RootScope {
+    pub(super) fn enter_borrowed(&self, root: u32) -> BorrowedScope<'_> {
+        BorrowedScope {
             roots: self,
-            previous: self.active.replace(active),
-            owns: false,
+            previous: self.active.replace(Active::scope_of(root)),
         }
     }
 }
@@ -285,16 +306,29 @@ impl Roots {
 pub(super) struct RootScope<'a> {
     roots: &'a Roots,
     previous: Active,
-    owns: bool,
 }
 
 impl Drop for RootScope<'_> {
     #[inline]
     fn drop(&mut self) {
         let own = self.roots.active.replace(self.previous);
-        if self.owns && own.root != NONE {
-            self.roots.disown(own.root);
+        if own.root() != NONE {
+            self.roots.disown(own.root());
         }
+    }
+}
+
+/// The same for a root that someone else owns meanwhile.
+#[derive(Debug)]
+pub(super) struct BorrowedScope<'a> {
+    roots: &'a Roots,
+    previous: Active,
+}
+
+impl Drop for BorrowedScope<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.roots.active.set(self.previous);
     }
 }
 

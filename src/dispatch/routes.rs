@@ -123,6 +123,11 @@ impl<E: 'static> Routes<E> {
         self.tap.clone()
     }
 
+    fn has_direct(&self, topic: Topic) -> bool {
+        let routes = self.topics.get(usize::from(topic.0));
+        routes.is_some_and(|routes| !routes.direct.is_empty())
+    }
+
     fn direct(&self, topic: Topic, at: usize) -> Option<DirectSubscriber<E>> {
         self.topics
             .get(usize::from(topic.0))?
@@ -212,17 +217,21 @@ impl<E: 'static> Dispatcher<E> {
     where
         E: Clone + HeapBytes,
     {
-        if self.routes.try_borrow().is_err() {
-            return Err(Self::routes_in_use(operation));
-        }
+        let (tap, has_direct) = match self.routes.try_borrow() {
+            Ok(routes) => (routes.tap(), routes.has_direct(topic)),
+            Err(_) => return Err(Self::routes_in_use(operation)),
+        };
         self.publication(|| {
-            let tap = self.routes.borrow().tap();
+            // A tap may change the routes; nobody else has run yet.
+            let looks_again = has_direct || tap.is_some();
             if let Some(tap) = tap {
                 tap(self, topic, event);
             }
-            let direct = |at| self.routes.borrow().direct(topic, at);
-            for subscriber in (0..).map_while(direct) {
-                subscriber(self, event);
+            if looks_again {
+                let direct = |at| self.routes.borrow().direct(topic, at);
+                for subscriber in (0..).map_while(direct) {
+                    subscriber(self, event);
+                }
             }
             let component = |at| self.routes.borrow().component(topic, at);
             for target in (0..).map_while(component) {
@@ -237,9 +246,12 @@ impl<E: 'static> Dispatcher<E> {
     where
         E: Clone + HeapBytes,
     {
-        if !self.places.borrow().is_deaf(target) {
-            // A refusal is latched, and the next boundary reports it.
-            let _ = self.admit_with_heap(target, event.heap_bytes(), || event.clone());
+        let Some(arrival) = self.places.borrow().hearing(target) else {
+            return;
+        };
+        // A refusal is latched, and the next boundary reports it.
+        if let Ok(reservation) = self.reserve_arrived(target, arrival, event.heap_bytes()) {
+            reservation.commit_with(|| event.clone());
         }
     }
 }

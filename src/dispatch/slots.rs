@@ -110,6 +110,7 @@ impl<E> Slots<E> {
     }
 
     /// The next free slot of the slab; the slab grows as far as the limits allow.
+    #[inline]
     fn allocate(&mut self, account: &Account, heap: usize) -> Result<u32, Fatal> {
         if self.free == NONE && self.slab.len() == self.slab.capacity() {
             let room = account.bytes_left().saturating_sub(heap) / Self::SLOT_BYTES;
@@ -148,6 +149,7 @@ impl<E> Slots<E> {
     }
 
     /// Reserves a slot behind `after`, or first where that is [`NONE`] (rule R7).
+    #[inline]
     pub(super) fn reserve(
         &mut self,
         account: &Account,
@@ -184,6 +186,7 @@ impl<E> Slots<E> {
     }
 
     /// Gives a reserved slot its capture (rule R8).
+    #[inline]
     pub(super) fn commit(&mut self, slot: u32, cell: Cell<E>) {
         let slot = &mut self.slab[slot as usize];
         debug_assert!(slot.state == State::Reserved && cell.is_some());
@@ -200,6 +203,7 @@ impl<E> Slots<E> {
     }
 
     /// Takes the capture of a ready slot for a delivery; the slot stays queued.
+    #[inline]
     pub(super) fn take(&mut self, slot: u32) -> Option<Cell<E>> {
         let slot = &mut self.slab[slot as usize];
         slot.state = State::Emptied;
@@ -215,6 +219,7 @@ impl<E> Slots<E> {
 
     /// Takes the first slot off the queue after its delivery, and gives it its emptied
     /// storage back; its root is the caller's.
+    #[inline]
     pub(super) fn finish_first(&mut self, account: &Account, cell: Cell<E>) -> u32 {
         debug_assert!(cell.is_none());
         self.slab[self.head as usize].cell = Some(cell);
@@ -228,6 +233,7 @@ impl<E> Slots<E> {
     }
 
     /// Takes the first slot off the queue and frees it; its root is the caller's.
+    #[inline]
     pub(super) fn pop(&mut self, account: &Account) -> u32 {
         let index = self.head;
         let free = self.free;

@@ -204,7 +204,7 @@ fn r13_a_delivery_has_its_component_alone() {
 }
 
 #[test]
-fn a_wrong_address_halts_and_leaves_the_capture_owned() {
+fn a06_a_wrong_address_halts_and_leaves_the_capture_owned() {
     let rig = Rig::new();
     let picky = rig.add(Recorder {
         takes: |name| name == "mine",

@@ -187,7 +187,7 @@ fn r25_the_first_fatal_error_wins_and_stops_the_pass() {
 }
 
 #[test]
-fn r26_retained_roots_alone_are_no_pending_work() {
+fn r26_a05_retained_roots_alone_are_no_pending_work() {
     let rig = Rig::new();
     let kept = rig.d.publication(|| {
         rig.admit("a");

@@ -74,7 +74,7 @@ fn t01_nested_publications_wait_for_later_recipients_of_their_encloser() {
 }
 
 #[test]
-fn t02_a_root_of_a_nested_scope_becomes_the_enclosers() {
+fn t02_a01_the_root_of_a_nested_scope_becomes_the_enclosers() {
     let rig = Rig::new();
     rig.d.publication(|| {
         rig.publish(&["in"]);
@@ -113,7 +113,7 @@ fn t04_admissions_of_a_callback_go_behind_what_waits_and_share_its_root() {
 }
 
 #[test]
-fn t19_independent_ingress_in_a_publication_keeps_its_ordinal_and_has_its_root() {
+fn t19_a07_independent_ingress_in_a_publication_keeps_its_ordinal_and_has_its_root() {
     let rig = Rig::new();
     rig.d.publication(|| {
         rig.admit("p");

@@ -118,7 +118,7 @@ fn f24_a_contained_panic_is_charged_and_its_capture_drops_under_the_root() {
 }
 
 #[test]
-fn r39_a_delivered_capture_drops_with_its_root_active_before_the_charge() {
+fn r39_a02_a_delivered_capture_drops_with_its_root_active_before_the_charge() {
     let rig = Rig::new();
     let seen = Rc::new(RefCell::new(Vec::new()));
     let kept = Rc::new(RefCell::new(None));
@@ -146,7 +146,7 @@ fn r39_a_delivered_capture_drops_with_its_root_active_before_the_charge() {
 }
 
 #[test]
-fn r43_a_panic_in_a_captures_destructor_leaves_the_delivery_and_latches() {
+fn r43_a03_a_panic_in_a_captures_destructor_leaves_the_delivery_and_latches() {
     let rig = Rig::new();
     let kept = rig.d.publication(|| {
         let capture = Event::dropping("a", || panic!("in a destructor"));

@@ -9,7 +9,7 @@ use pitlane::dispatch::{CommandQueue, DispatchError, Fatal};
 use crate::rig::{Event, Recorder, Rig};
 
 #[test]
-fn r49_storage_is_detached_before_captures_are_released() {
+fn r49_a04_storage_is_detached_before_captures_are_released() {
     let rig = Rig::new();
     let seen = Rc::new(RefCell::new(Vec::new()));
     for name in ["a", "b"] {
@@ -79,7 +79,7 @@ fn r50_clear_in_a_callback_or_a_batch_is_refused() {
 }
 
 #[test]
-fn r51_admissions_and_clears_from_destructors() {
+fn r51_a04_admissions_and_clears_from_destructors() {
     let rig = Rig::new();
     let results = Rc::new(RefCell::new(Vec::new()));
     let again = Rc::new(Cell::new(None));
