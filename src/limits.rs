@@ -39,6 +39,24 @@ pub const BATCH_MAX: usize = 256;
 /// been taken.
 pub const COMPLETION_SLOTS: usize = 4_096;
 
+/// The part of a submitter's completion slots that may stand behind chains that
+/// wait, one in so many, over all shards: the fact which ends a wait still finds
+/// a slot then (rule L35).
+pub const CHAIN_PARKED_SHARE: usize = 2;
+
+/// The part of a lane's places behind waiting chains that one account may take,
+/// one in so many.
+pub const CHAIN_LINE_SHARE: usize = 4;
+
+/// The longest that a chain may wait in one step (rule L35).
+pub const CHAIN_WAIT_MAX: core::time::Duration = core::time::Duration::from_secs(24 * 3_600);
+
+/// Chains that wait in one lane; the next fails.
+pub const CHAIN_WAITS_MAX: u32 = 4_096;
+
+/// Completions from other threads that wait for the chains of one lane.
+pub const CHAIN_INBOX_MAX: usize = 1_024;
+
 /// Submitters that a lane knows at once.
 pub const SUBMITTERS_MAX: usize = 64;
 

@@ -5,13 +5,16 @@ mod counting_allocator;
 #[path = "risk_support/mod.rs"]
 mod risk_support;
 
+use std::sync::{Arc, Mutex};
+
 use counting_allocator::{CountingAllocator, Counts, counted};
 use pitlane::lanes::{
-    Desk, EngineBuilder, HdrObserver, LaneFuture, LaneKey, LocalDriver, Progress, Wait,
+    Decision, Desk, EngineBuilder, HdrObserver, Heard, LaneFuture, LaneKey, LocalDriver, Progress,
+    Wait, WaitLimit, chain,
 };
 use pitlane::time::Nanos;
 use pitlane::types::AccountId;
-use risk_support::{ONE, buy, report, seeded};
+use risk_support::{ONE, TWO, buy, report, seeded};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -136,4 +139,71 @@ fn l23_typed_calls_and_wrappers_allocate_nothing() {
     round();
     let ((), counts) = counted(&mut round);
     assert_eq!(counts, Counts::default());
+}
+
+/// A chain allocates itself; what stands in line behind it, and what runs
+/// meanwhile, allocates nothing, however much it is.
+#[test]
+fn l35_standing_in_line_behind_a_chain_that_waits_allocates_nothing() {
+    let (engine, mut seeds) = EngineBuilder::new()
+        .observer(HdrObserver::new())
+        .build_inline(|shard| Desk::new(shard, seeded(risk_support::FUNDS)))
+        .expect("engine");
+    let mut lane = seeds.remove(0).build();
+    let mut submitter = engine.submitter().expect("submitter");
+    let order = buy(ONE, "1", "10");
+    let token = Arc::new(Mutex::new(None));
+    let mut line = Vec::with_capacity(512);
+    let mut round = |orders: usize| {
+        let mut turn = || while lane.turn(256) == Progress::Worked {};
+        let place = Arc::clone(&token);
+        let mut waiting = chain(order, || Ok(()))
+            .execute_pre_trade(
+                move |(), reserved| {
+                    *place.lock().expect("token") = Some(*reserved.view());
+                    Ok(Decision::Commit)
+                },
+                |(), _| Ok(()),
+            )
+            .wait_for_report(
+                WaitLimit::millis(20_000),
+                |(), _| Ok(Heard::Enough),
+                |()| Err("too late".into()),
+            )
+            .run(&mut submitter, Wait::No);
+        turn();
+        let ((), counts) = counted(|| {
+            for _ in 0..orders {
+                line.push(submitter.check_order(order, Wait::No));
+                let mut other = submitter.check_order(buy(TWO, "1", "10"), Wait::No);
+                turn();
+                assert!(other.try_get().is_some());
+            }
+            assert!(line.iter().all(|check| !check.is_done()));
+        });
+        let token = token.lock().expect("token").take();
+        let mut end = report(&order, token);
+        end.is_final = true;
+        let mut settled = submitter.apply_execution_report(end, Wait::No);
+        turn();
+        let done = waiting.try_get().expect("done").expect("started");
+        assert!(done.end.is_completed(), "{done:?}");
+        settled.try_get().expect("done").expect("ran");
+        let ((), released) = counted(|| {
+            for mut check in line.drain(..) {
+                check
+                    .try_get()
+                    .expect("ran")
+                    .expect("judged")
+                    .expect("funds");
+            }
+        });
+        (counts, released)
+    };
+    round(500);
+    let none = (Counts::default(), Counts::default());
+    let (quiet, alone) = counted(|| round(0));
+    let (busy, with_line) = counted(|| round(500));
+    assert_eq!((quiet, busy), (none, none));
+    assert_eq!(with_line.allocations, alone.allocations);
 }

@@ -133,7 +133,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Batch<'_, D, O, C> {
             return refuse(LaneError::Full, operation);
         };
         let stamp = self.stamp();
-        let message = load_slot(slot, operation, key, stamp);
+        let message = load_slot(slot, operation, key, class, stamp);
         self.stage(shard, message);
         self.tell_enqueued(shard, key, stamp);
         Ok(self.submitter.future(slot, generation))

@@ -110,7 +110,7 @@ impl<D: PreTradeDriver> Desk<D> {
     /// Gives a handle back to the engine; what is unfinished is rolled back.
     fn release(&mut self, handle: Handle<D>, now: Nanos) -> Result<(), D::Error> {
         match handle {
-            Handle::Request(request) => {
+            Handle::Request { request, .. } => {
                 self.driver.abandon(request);
                 Ok(())
             }
@@ -150,11 +150,11 @@ impl<D: PreTradeDriver> Desk<D> {
         abort: bool,
     ) -> Outcome<Verdict<AsyncReservation<D>, D::Rejects>, D::Error> {
         match self.handles.take(call.token) {
-            Some(Handle::Request(request)) if abort => {
+            Some(Handle::Request { request, .. }) if abort => {
                 self.driver.abandon(request);
                 Err(Failure::without_payload(LaneError::Stopped))
             }
-            Some(Handle::Request(request)) => {
+            Some(Handle::Request { request, .. }) => {
                 let answer = self.driver.execute(request, now);
                 self.judged(slot, answer)
             }
@@ -210,6 +210,17 @@ impl<D: PreTradeDriver> LocalDriver for Desk<D> {
 
     fn has_handles(&self) -> bool {
         self.open_handles() > 0
+    }
+
+    fn order_of(&mut self, node: SentNode) -> Option<LaneKey> {
+        // SAFETY: a wrapper wrote its call there; it is copied, not taken.
+        let call = unsafe { node.0.read::<NodeCall>() };
+        match self.handles.get(call.token) {
+            Some(Handle::Request { account, .. }) if call.action == Action::Execute => {
+                Some(LaneKey::Account(*account))
+            }
+            _ => None,
+        }
     }
 
     fn run_node(&mut self, node: SentNode, now: Nanos, abort: bool) -> bool {

@@ -12,7 +12,7 @@ use super::future::{LaneFuture, Outcome};
 use super::handles::{Handle, HandleToken};
 use super::key::LaneKey;
 use super::observer::Observer;
-use super::operation::Operation;
+use super::operation::{Operation, Site};
 use super::pre_trade::PreTradeDriver;
 use super::slab::Slot;
 use super::submitter::{Class, Patience, Submitter};
@@ -67,11 +67,13 @@ macro_rules! operation {
     };
 }
 
-operation!(Start { order: D::Order } payload order: D::Order,
+operation!(Start { order: D::Order, account: AccountId } payload order: D::Order,
 Verdict<AsyncRequest<D>, D::Rejects>, |this, desk, now, slot| {
     match checked::<D, _>(desk.driver.start_pre_trade(&this.order, now)) {
         Ok(Ok(request)) => {
-            Ok(Ok(AsyncRequest::new(desk.hold(slot, Handle::Request(request)))))
+            let account = this.account;
+            let handle = Handle::Request { request, account };
+            Ok(Ok(AsyncRequest::new(desk.hold(slot, handle))))
         }
         Ok(Err(rejects)) => Ok(Err(rejects)),
         Err(failure) => Err(failure),
@@ -101,12 +103,47 @@ Verdict<AsyncDropCopy<D>, D::Rejects>, |this, desk, now, slot| {
     }
 });
 
-operation!(Settle { report: D::Report } payload report: D::Report,
-D::Settled, |this, desk, now, _slot| {
-    desk.driver
-        .apply_execution_report(&this.report, now)
-        .map_err(|error| Failure::without_payload(LaneError::Driver(error)))
-});
+/// Books an execution report; a chain of its account that waits hears of it.
+struct Settle<D: PreTradeDriver> {
+    report: D::Report,
+}
+
+impl<D: PreTradeDriver> Operation<Desk<D>> for Settle<D> {
+    type Value = D::Settled;
+    type Error = D::Error;
+    type Payload = D::Report;
+
+    fn run(
+        self,
+        desk: &mut Desk<D>,
+        now: Nanos,
+        _slot: Slot,
+    ) -> Outcome<D::Settled, D::Error, D::Report> {
+        desk.driver
+            .apply_execution_report(&self.report, now)
+            .map_err(|error| Failure::without_payload(LaneError::Driver(error)))
+    }
+
+    fn start(
+        self,
+        site: Site<'_, Desk<D>>,
+        _slot: Slot,
+    ) -> Option<Outcome<D::Settled, D::Error, D::Report>> {
+        let settled = site
+            .driver
+            .driver
+            .apply_execution_report(&self.report, site.now);
+        if let (Some(waits), Ok(settled)) = (site.waits, &settled) {
+            let key = LaneKey::Account(D::report_account(&self.report));
+            waits.hear(key, &self.report, settled);
+        }
+        Some(settled.map_err(|error| Failure::without_payload(LaneError::Driver(error))))
+    }
+
+    fn abort(self) -> Option<D::Report> {
+        Some(self.report)
+    }
+}
 
 operation!(Adjust { account: AccountId, adjustments: D::Adjustments }
 payload adjustments: D::Adjustments, (), |this, desk, now, _slot| {
@@ -160,7 +197,10 @@ macro_rules! typed_calls {
                 order: D::Order,
                 wait: Wait,
             ) -> OrderFuture<D, AsyncRequest<D>> {
-                self.on_order(order, wait, Class::Order, |order| Start::<D> { order })
+                self.on_order(order, wait, Class::Order, |order, account| Start::<D> {
+                    order,
+                    account,
+                })
             }
 
             /// Both stages, in the account's lane.
@@ -169,14 +209,14 @@ macro_rules! typed_calls {
                 order: D::Order,
                 wait: Wait,
             ) -> OrderFuture<D, AsyncReservation<D>> {
-                self.on_order(order, wait, Class::Order, |order| ExecuteBoth::<D> {
+                self.on_order(order, wait, Class::Order, |order, _| ExecuteBoth::<D> {
                     order,
                 })
             }
 
             /// What both stages would answer; changes nothing.
             pub fn check_order(&mut self, order: D::Order, wait: Wait) -> OrderFuture<D, ()> {
-                self.on_order(order, wait, Class::Order, |order| Check::<D> { order })
+                self.on_order(order, wait, Class::Order, |order, _| Check::<D> { order })
             }
 
             /// Follows an order that was placed elsewhere: a fact, which may use the
@@ -186,7 +226,7 @@ macro_rules! typed_calls {
                 order: D::Order,
                 wait: Wait,
             ) -> OrderFuture<D, AsyncDropCopy<D>> {
-                self.on_order(order, wait, Class::Fact, |order| DropCopy::<D> { order })
+                self.on_order(order, wait, Class::Fact, |order, _| DropCopy::<D> { order })
             }
 
             /// Books an execution report: a fact.
@@ -265,7 +305,7 @@ macro_rules! typed_calls {
                 order: D::Order,
                 wait: Wait,
                 class: Class,
-                operation: impl FnOnce(D::Order) -> Op,
+                operation: impl FnOnce(D::Order, AccountId) -> Op,
             ) -> LaneFuture<Op::Value, D::Error, D::Order>
             where
                 Op: Operation<Desk<D>, Error = D::Error, Payload = D::Order>,
@@ -276,7 +316,7 @@ macro_rules! typed_calls {
                         payload: Some(order),
                     }));
                 };
-                self.call(LaneKey::Account(account), operation(order), class, wait)
+                self.call(LaneKey::Account(account), operation(order, account), class, wait)
             }
 
             fn call<Op, P: Send>(

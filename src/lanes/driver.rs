@@ -66,6 +66,14 @@ pub trait LocalDriver: Sized + 'static {
         false
     }
 
+    /// Whose new order a wrapper sent, if it is one: its second stage; for
+    /// [`Desk`](super::Desk) alone.
+    #[doc(hidden)]
+    fn order_of(&mut self, node: super::SentNode) -> Option<LaneKey> {
+        let _ = node;
+        None
+    }
+
     /// Where wrappers of this driver's handles send their calls, in the dynamic
     /// strategy; for [`Desk`](super::Desk) alone.
     #[doc(hidden)]

@@ -1,5 +1,7 @@
 //! The requests and reservations of one worker, by generational token.
 
+use crate::types::AccountId;
+
 use super::pre_trade::PreTradeDriver;
 
 /// Names a handle from any thread; goes stale when the handle is released.
@@ -11,7 +13,11 @@ pub(crate) struct HandleToken {
 
 /// What a wrapper stands for.
 pub(crate) enum Handle<D: PreTradeDriver> {
-    Request(D::Request),
+    Request {
+        request: D::Request,
+        /// Whose order it is.
+        account: AccountId,
+    },
     Reservation {
         reservation: D::Reservation,
         /// Committed or rolled back; only a release is left.

@@ -14,16 +14,19 @@ use crate::types::ShardId;
 
 use super::driver::{LocalDriver, Rest};
 use super::entry::Phase;
+use super::error::LaneError;
 use super::gate::{Gate, Tally};
 use super::inbox::{Inbox, Taken};
 use super::key::LaneKey;
+use super::lane_waits::flows_of;
 use super::looks::Looks;
 use super::message::{Content, Message};
 use super::observer::{Guarded, Hooks, NoopObserver, Observer, Place};
-use super::operation::{Call, Ended, fenced};
+use super::operation::{Call, Ended, Site, fenced};
 use super::reentry;
 use super::shared::Core;
 use super::slab::{Share, Slot};
+use super::waits::Waits;
 
 /// What a turn did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,22 +64,23 @@ impl fmt::Debug for SentNode {
 }
 
 /// Everything that running a message needs, apart from the inbox.
-struct Running<D: LocalDriver, O: Observer> {
+pub(super) struct Running<D: LocalDriver, O: Observer> {
     shard: ShardId,
-    gate: Arc<CachePadded<Gate<D>>>,
+    pub(super) gate: Arc<CachePadded<Gate<D>>>,
     /// Until it is released; none in a lane that was never built.
-    driver: Option<D>,
+    pub(super) driver: Option<D>,
     finished: bool,
-    hooks: Guarded<O>,
-    looks: Looks,
+    pub(super) hooks: Guarded<O>,
+    pub(super) looks: Looks,
+    pub(super) waits: Waits<D>,
 }
 
 /// Counts of one batch, added to the shard's tally at its end.
 #[derive(Default)]
-struct BatchCounts {
-    completed: u64,
-    aborted: u64,
-    panicked: u64,
+pub(super) struct BatchCounts {
+    pub(super) completed: u64,
+    pub(super) aborted: u64,
+    pub(super) panicked: u64,
 }
 
 /// Looks at the rings between two turns of an idle worker: a driver's own work
@@ -90,6 +94,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
     pub(crate) fn new(core: Arc<Core<D, O, C>>, shard: ShardId, driver: Option<D>) -> Self {
         let gate = Arc::clone(&core.gates[usize::from(shard.0)]);
         let hooks = Guarded::new(&core.observer, Place::Worker(shard), &core.observer_health);
+        let waits = Waits::new(flows_of(&core, &gate), core.parked_max());
         Self {
             inbox: Inbox::new(Arc::clone(&gate), &core.lists, usize::from(shard.0)),
             core,
@@ -100,6 +105,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
                 finished: false,
                 hooks,
                 looks: Looks::new(),
+                waits,
             },
             turns_until_reap: REAP_EVERY,
         }
@@ -143,7 +149,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
         } else {
             0
         };
-        let worked = self.running.own_turn(now, budget);
+        let worked = self.running.own_turn(now, budget) | self.turn_waits(now, budget);
         if taken > 0 {
             self.turns_until_reap -= 1;
             if self.turns_until_reap == 0 {
@@ -152,7 +158,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
             return Progress::Worked;
         }
         self.reap();
-        if sealed && self.inbox.is_empty() {
+        if sealed && self.inbox.is_empty() && self.running.waits.is_empty() {
             self.finish(now);
             self.core.stopper.wake();
             return Progress::Finished;
@@ -171,7 +177,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
         let mut counts = BatchCounts::default();
         let taken = self.inbox.take(budget, |taken| match taken {
             Taken::Message(message, slab) => running.run(message, slab, now, clock, &mut counts),
-            Taken::Node(slot) => running.run_node(slot, now, &mut counts),
+            Taken::Node(slot) => running.take_node(slot, now, &mut counts),
             Taken::RunEnd => running.looks.finish(),
         });
         if taken > 0 {
@@ -206,9 +212,9 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
     pub fn commands(
         &mut self,
         mut next: impl FnMut() -> Option<D::Command>,
-    ) -> Result<(), super::LaneError> {
+    ) -> Result<(), LaneError> {
         if !self.running.gate.is_running() || self.running.driver.is_none() {
-            return Err(super::LaneError::Stopped);
+            return Err(LaneError::Stopped);
         }
         let engine = self.core.id;
         reentry::inside(engine, self.running.shard, || {
@@ -236,10 +242,27 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
         })
     }
 
-    /// The end: no more nodes, handles rolled back, the driver released.
+    /// Gives the chains that wait their turn; whether there was anything to do.
+    #[inline]
+    fn turn_waits(&mut self, now: Nanos, budget: usize) -> bool {
+        if !D::HAS_NODES || !self.running.has_waits() {
+            return false;
+        }
+        let mut counts = BatchCounts::default();
+        let worked = self
+            .running
+            .turn_waits(now, budget, &self.core.clock, &mut counts);
+        counts.add_to(&self.running.gate.tally);
+        worked
+    }
+
+    /// The end: chains that wait ended, no more nodes, handles rolled back, the
+    /// driver released.
     fn finish(&mut self, now: Nanos) {
         let running = &mut self.running;
         let mut counts = BatchCounts::default();
+        running.stop_waits(now, &self.core.clock, &mut counts);
+        running.waits.flows.close();
         self.inbox.close_nodes(|taken| {
             if let Taken::Node(slot) = taken {
                 running.run_node(slot, now, &mut counts);
@@ -298,20 +321,25 @@ impl<D: LocalDriver, O: Observer, C: Clock> Lane<D, O, C> {
             .driver
             .as_ref()
             .map_or(Rest::Never, |driver| driver.rest(now));
-        let nanos = match rest {
+        let rest = match rest {
             Rest::Never => {
                 std::thread::yield_now();
                 return;
             }
-            Rest::AtMost(duration) => u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
-            Rest::UntilWoken => u64::MAX,
+            Rest::AtMost(duration) => duration,
+            Rest::UntilWoken => Duration::MAX,
         };
+        let waits = &self.running.waits;
+        let rest = rest.min(waits.rest_at_most(now));
+        let nanos = u64::try_from(rest.as_nanos()).unwrap_or(u64::MAX);
         // A driver that takes no work is not woken for it.
         let takes_work = self.running.takes_work();
         let inbox = &mut self.inbox;
         let gate = &self.running.gate;
         gate.worker.sleep(nanos, || {
-            takes_work && !inbox.is_at_rest() || gate.admission.is_sealed()
+            takes_work && !inbox.is_at_rest()
+                || gate.admission.is_sealed()
+                || waits.flows.is_signalled()
         });
     }
 
@@ -331,27 +359,45 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
         clock: &impl Clock,
         counts: &mut BatchCounts,
     ) {
+        if D::HAS_NODES && !self.waits.is_empty() && self.stands_in_line(message, slab, now, counts)
+        {
+            return;
+        }
         let sampled = if O::ENABLED {
-            message.waited(now)
+            message.stamp().waited(now)
         } else {
             None
         };
-        let Some(waited_ns) = sampled else {
+        if let Some(waited_ns) = sampled {
+            self.run_watched(message, slab, waited_ns, now, clock, counts);
+        } else {
             self.run_unwatched(message, slab, now, counts);
-            return;
-        };
+        }
+        if D::HAS_NODES && !self.waits.is_empty() {
+            self.resume_heard(now, clock, counts);
+        }
+    }
+
+    #[inline]
+    fn run_watched(
+        &mut self,
+        message: &Message<D>,
+        slab: &Share,
+        waited_ns: u64,
+        now: Nanos,
+        clock: &impl Clock,
+        counts: &mut BatchCounts,
+    ) {
         let key = match message.content() {
             Content::Command(command) => D::key(command),
             Content::Task { key, .. } => key,
         };
         self.hooks.tell(|hooks| hooks.on_dequeue(key, waited_ns));
         let begun = clock.now();
-        let ran = self.run_unwatched(message, slab, now, counts);
-        let ran_ns = if ran { clock.now().since(begun) } else { 0 };
-        self.hooks.tell(|hooks| hooks.on_complete(key, ran_ns));
+        let ended = self.run_unwatched(message, slab, now, counts);
+        self.tell_ended(key, ended, begun, clock);
     }
 
-    /// Whether it ran, rather than being aborted.
     #[inline]
     fn run_unwatched(
         &mut self,
@@ -359,30 +405,45 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
         slab: &Share,
         now: Nanos,
         counts: &mut BatchCounts,
-    ) -> bool {
+    ) -> Ended {
         match message.content() {
-            Content::Command(command) => self.run_command(command, now, counts),
+            Content::Command(command) => {
+                if self.run_command(command, now, counts) {
+                    Ended::Ran
+                } else {
+                    Ended::Aborted
+                }
+            }
             Content::Task { run, key, slot } => {
                 let call = match &mut self.driver {
-                    Some(driver) if self.gate.admission.phase() != Phase::Hard => {
-                        Call::Run { driver, now }
-                    }
-                    _ => Call::Abort,
+                    Some(driver) if self.gate.admission.phase() != Phase::Hard => Call::Run(Site {
+                        driver,
+                        now,
+                        waits: Some(&mut self.waits),
+                    }),
+                    _ => Call::Abort(LaneError::Stopped),
                 };
                 // SAFETY: the message was made with this entry point for the
                 // operation in this slot, and each message is run once.
                 #[allow(unsafe_code)]
                 let ended = unsafe { run(slab.slot(slot), call, Some(&mut self.looks)) };
-                match ended {
-                    Ended::Ran => counts.completed += 1,
-                    Ended::Aborted => counts.aborted += 1,
-                    Ended::Panicked => {
-                        counts.panicked += 1;
-                        self.panicked(Some(key));
-                    }
-                }
-                ended != Ended::Aborted
+                self.count(key, ended, counts);
+                ended
             }
+        }
+    }
+
+    #[inline]
+    pub(super) fn count(&mut self, key: LaneKey, ended: Ended, counts: &mut BatchCounts) {
+        match ended {
+            Ended::Ran => counts.completed += 1,
+            Ended::Aborted => counts.aborted += 1,
+            Ended::Panicked => {
+                counts.panicked += 1;
+                self.panicked(Some(key));
+            }
+            // Counted when it is done.
+            Ended::Waits => {}
         }
     }
 
@@ -430,7 +491,7 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
     }
 
     /// Ends what a wrapper sent.
-    fn run_node(&mut self, slot: Slot, now: Nanos, counts: &mut BatchCounts) {
+    pub(super) fn run_node(&mut self, slot: Slot, now: Nanos, counts: &mut BatchCounts) {
         Tally::add(&self.gate.tally.direct, 1);
         let abort = self.gate.admission.phase() == Phase::Hard;
         let node = SentNode(slot);
@@ -467,7 +528,7 @@ impl<D: LocalDriver, O: Observer> Running<D, O> {
     }
 
     #[cold]
-    fn panicked(&mut self, key: Option<LaneKey>) {
+    pub(super) fn panicked(&mut self, key: Option<LaneKey>) {
         if let Some(driver) = &mut self.driver {
             // A driver that panics here has been told; nothing more to do.
             let _ = fenced(|| driver.panicked(key));

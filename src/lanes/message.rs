@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  word 0   ticket (0: sent while there was one submitter)
-//!  word 1   bits 0..4 kind · 4..20 completion slot · 24..64 stamp
+//!  word 1   bits 0..3 kind · 3 a fact · 4..20 completion slot · 24..64 stamp
 //!  rest     the command, or the task's entry point and key
 //! ```
 //!
@@ -19,9 +19,12 @@ use super::key::LaneKey;
 use super::merge::UNTICKETED;
 use super::operation::RunTask;
 use super::slab::Slot;
+use super::submitter::Class;
 
 const KIND_TASK: u64 = 1;
-const KIND_MASK: u64 = 0xF;
+const KIND_MASK: u64 = 0x7;
+/// Not held back by a chain that waits (rule L35).
+const FACT: u64 = 0x8;
 const SLOT_SHIFT: u32 = 4;
 const STAMP_SHIFT: u32 = 24;
 const STAMP_MASK: u64 = (1 << 40) - 1;
@@ -42,17 +45,17 @@ union Body<D: LocalDriver> {
 }
 
 /// Where to enter a task whose operation waits in a completion slot.
-struct Task<D> {
+struct Task<D: LocalDriver> {
     run: RunTask<D>,
     key: LaneKey,
 }
 
-impl<D> Clone for Task<D> {
+impl<D: LocalDriver> Clone for Task<D> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<D> Copy for Task<D> {}
+impl<D: LocalDriver> Copy for Task<D> {}
 
 impl<D: LocalDriver> Clone for Message<D> {
     fn clone(&self) -> Self {
@@ -100,11 +103,21 @@ impl<D: LocalDriver> Message<D> {
     }
 
     #[inline]
-    pub(crate) fn task(run: RunTask<D>, key: LaneKey, slot: Slot, stamp: Option<Nanos>) -> Self {
+    pub(crate) fn task(
+        run: RunTask<D>,
+        key: LaneKey,
+        slot: Slot,
+        class: Class,
+        stamp: Option<Nanos>,
+    ) -> Self {
         let () = Self::FITS;
+        let kind = match class {
+            Class::Order => KIND_TASK,
+            Class::Fact => KIND_TASK | FACT,
+        };
         Self {
             ticket: UNTICKETED,
-            tag: KIND_TASK | (u64::from(slot.index()) << SLOT_SHIFT) | stamp_bits(stamp),
+            tag: kind | (u64::from(slot.index()) << SLOT_SHIFT) | stamp_bits(stamp),
             body: Body {
                 task: Task { run, key },
             },
@@ -128,15 +141,36 @@ impl<D: LocalDriver> Message<D> {
         }
     }
 
-    /// Nanoseconds from the submit's stamp to `now`; `None` where the submit
-    /// was not sampled.
+    /// Whether it is a task that a chain of its account holds back, if one
+    /// waits.
     #[inline]
-    pub(crate) fn waited(&self, now: Nanos) -> Option<u64> {
-        let stamp = self.tag >> STAMP_SHIFT;
-        if stamp == 0 {
+    pub(crate) fn is_order(&self) -> bool {
+        self.tag & (KIND_MASK | FACT) == KIND_TASK
+    }
+
+    /// When it was submitted.
+    #[inline]
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp(self.tag >> STAMP_SHIFT)
+    }
+}
+
+/// When an operation was submitted, in 40 bits; zero where that was not sampled.
+#[derive(Clone, Copy)]
+pub(crate) struct Stamp(u64);
+
+impl Stamp {
+    /// Of what was sent without a stamp.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// Nanoseconds from the submit to `now`; `None` where the submit was not
+    /// sampled.
+    #[inline]
+    pub(crate) fn waited(self, now: Nanos) -> Option<u64> {
+        if self.0 == 0 {
             return None;
         }
-        let waited = now.0.wrapping_sub(stamp) & STAMP_MASK;
+        let waited = now.0.wrapping_sub(self.0) & STAMP_MASK;
         // A batch's clock may be read before a submit that it then finds; the
         // difference wraps to the upper half.
         Some(if waited > STAMP_MASK / 2 { 0 } else { waited })

@@ -26,6 +26,7 @@ mod dynamic;
 mod engine;
 mod entry;
 mod error;
+mod flows;
 mod future;
 mod gate;
 mod handles;
@@ -33,6 +34,7 @@ mod hdr;
 mod inbox;
 mod key;
 mod lane;
+mod lane_waits;
 mod looks;
 mod merge;
 mod message;
@@ -54,6 +56,7 @@ mod stop;
 mod submitter;
 mod sync;
 mod tickets;
+mod waits;
 mod wake;
 mod wrapper;
 
@@ -61,8 +64,8 @@ pub use batch::Batch;
 pub use builder::{EngineBuilder, Here, Inline};
 pub use chain::{
     AccountSteps, Adjusted, Chain, ChainEnd, ChainError, ChainFuture, ChainOutcome, ChainRunner,
-    ChainSource, CheckVerdict, Checked, Decision, Followed, FromOrder, HookError, HookResult,
-    OfAccount, OfGroup, OfOrder, Reserved, Settled, Source, chain,
+    ChainSource, CheckVerdict, Checked, Decision, Followed, FromOrder, Heard, HookError,
+    HookResult, OfAccount, OfGroup, OfOrder, Reserved, Settled, Source, WaitLimit, chain,
 };
 pub use desk::Desk;
 pub use desk_calls::{CallFuture, OrderFuture, Wait};

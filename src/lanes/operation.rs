@@ -8,13 +8,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::time::Nanos;
 
+use super::driver::LocalDriver;
 use super::error::{Failure, LaneError};
 use super::future::Outcome;
 use super::looks::Looks;
 use super::slab::Slot;
+use super::waits::Waits;
+
+/// Where an operation runs.
+pub(crate) struct Site<'a, D: LocalDriver> {
+    pub(crate) driver: &'a mut D,
+    pub(crate) now: Nanos,
+    /// The chains of the lane that wait; none in the dynamic strategy.
+    pub(crate) waits: Option<&'a mut Waits<D>>,
+}
 
 /// One call on a driver, with what it needs.
-pub(crate) trait Operation<D>: Send + 'static {
+pub(crate) trait Operation<D: LocalDriver>: Send + 'static {
     type Value: Send + 'static;
     type Error: Send + 'static;
     type Payload: Send + 'static;
@@ -27,6 +37,19 @@ pub(crate) trait Operation<D>: Send + 'static {
         slot: Slot,
     ) -> Outcome<Self::Value, Self::Error, Self::Payload>;
 
+    /// Runs; `None` where it keeps the slot, to publish its outcome later.
+    #[inline]
+    fn start(
+        self,
+        site: Site<'_, D>,
+        slot: Slot,
+    ) -> Option<Outcome<Self::Value, Self::Error, Self::Payload>>
+    where
+        Self: Sized,
+    {
+        Some(self.run(site.driver, site.now, slot))
+    }
+
     /// It will not run: what was submitted, to give back.
     fn abort(self) -> Option<Self::Payload>;
 }
@@ -36,6 +59,7 @@ pub(crate) struct Work<F>(pub(crate) F);
 
 impl<D, F, T> Operation<D> for Work<F>
 where
+    D: LocalDriver,
     F: FnOnce(&mut D) -> T + Send + 'static,
     T: Send + 'static,
 {
@@ -54,9 +78,9 @@ where
 }
 
 /// How a task is to be ended.
-pub(crate) enum Call<'a, D> {
-    Run { driver: &'a mut D, now: Nanos },
-    Abort,
+pub(crate) enum Call<'a, D: LocalDriver> {
+    Run(Site<'a, D>),
+    Abort(LaneError),
 }
 
 /// How a task ended.
@@ -65,6 +89,8 @@ pub(crate) enum Ended {
     Ran,
     Aborted,
     Panicked,
+    /// It will publish its outcome later.
+    Waits,
 }
 
 /// Ends the task in a slot and publishes its outcome.
@@ -78,7 +104,7 @@ pub(crate) type RunTask<D> = unsafe fn(Slot, Call<'_, D>, Option<&mut Looks>) ->
 ///
 /// # Safety
 /// As for [`RunTask`].
-pub(crate) unsafe fn run_task<D, O: Operation<D>>(
+pub(crate) unsafe fn run_task<D: LocalDriver, O: Operation<D>>(
     slot: Slot,
     call: Call<'_, D>,
     looks: Option<&mut Looks>,
@@ -86,31 +112,24 @@ pub(crate) unsafe fn run_task<D, O: Operation<D>>(
     // SAFETY: by the caller's promise.
     let operation = unsafe { slot.read::<O>() };
     let (outcome, ended) = match call {
-        Call::Run { driver, now } => {
-            match catch_unwind(AssertUnwindSafe(|| operation.run(driver, now, slot))) {
-                Ok(outcome) => (outcome, Ended::Ran),
+        Call::Run(site) => match catch_unwind(AssertUnwindSafe(|| operation.start(site, slot))) {
+            Ok(Some(outcome)) => (outcome, Ended::Ran),
+            Ok(None) => return Ended::Waits,
+            Err(panic) => {
+                fenced(|| drop(panic));
+                (task_failed(), Ended::Panicked)
+            }
+        },
+        Call::Abort(error) => {
+            let error = error.widen();
+            match catch_unwind(AssertUnwindSafe(|| operation.abort())) {
+                Ok(payload) => (Err(Failure { error, payload }), Ended::Aborted),
                 Err(panic) => {
                     fenced(|| drop(panic));
-                    (task_failed(), Ended::Panicked)
+                    (Err(Failure::without_payload(error)), Ended::Aborted)
                 }
             }
         }
-        Call::Abort => match catch_unwind(AssertUnwindSafe(|| operation.abort())) {
-            Ok(payload) => (
-                Err(Failure {
-                    error: LaneError::Stopped,
-                    payload,
-                }),
-                Ended::Aborted,
-            ),
-            Err(panic) => {
-                fenced(|| drop(panic));
-                (
-                    Err(Failure::without_payload(LaneError::Stopped)),
-                    Ended::Aborted,
-                )
-            }
-        },
     };
     // SAFETY: the operation was moved out, and the worker owns the slot.
     unsafe { publish(slot, outcome, looks) };

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
+use crate::limits;
 use crate::time::{Clock, IdleStrategy};
 
 use super::driver::LocalDriver;
@@ -92,6 +93,13 @@ impl<D: LocalDriver, O: Observer, C: Clock> Core<D, O, C> {
     pub(crate) fn shards(&self) -> u16 {
         // The builder takes it as u16.
         u16::try_from(self.gates.len()).unwrap_or(u16::MAX)
+    }
+
+    /// How many operations may stand behind chains that wait, in each lane:
+    /// over all lanes a part of what one submitter can have under way.
+    pub(crate) fn parked_max(&self) -> usize {
+        let slots = usize::from(self.settings.completion_slots);
+        slots / limits::CHAIN_PARKED_SHARE / self.gates.len().max(1)
     }
 
     #[inline]

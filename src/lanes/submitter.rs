@@ -247,7 +247,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
             }
         };
         let stamp = self.stamp();
-        let message = load_slot(slot, operation, key, stamp);
+        let message = load_slot(slot, operation, key, class, stamp);
         self.push(shard, message);
         self.cell.leave();
         self.tell_enqueued(shard, key, stamp);
@@ -484,6 +484,7 @@ pub(super) fn load_slot<D: LocalDriver, Op: Operation<D>>(
     slot: Slot,
     operation: Op,
     key: LaneKey,
+    class: Class,
     stamp: Option<Nanos>,
 ) -> Message<D> {
     // SAFETY: just claimed, so the slot is this submitter's and empty.
@@ -491,7 +492,7 @@ pub(super) fn load_slot<D: LocalDriver, Op: Operation<D>>(
     unsafe {
         slot.write(operation);
     }
-    Message::task(run_task::<D, Op>, key, slot, stamp)
+    Message::task(run_task::<D, Op>, key, slot, class, stamp)
 }
 
 /// Saturates: 584 years and more are as long as any wait.

@@ -76,7 +76,7 @@ impl StepError {
         self.info.clone()
     }
 
-    pub(super) fn internal(info: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn internal(info: impl Into<Cow<'static, str>>) -> Self {
         Self::new(codes::INTERNAL_ERROR).with_info(info)
     }
 

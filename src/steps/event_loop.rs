@@ -349,6 +349,11 @@ impl EventLoop {
         self.0.clock.now()
     }
 
+    /// Whether another thread sent something since the last turn.
+    pub(crate) fn is_signalled(&self) -> bool {
+        self.0.shared.wakes.is_signalled()
+    }
+
     /// What the event loop holds.
     #[must_use]
     pub fn usage(&self) -> Usage {

@@ -92,9 +92,21 @@ impl State {
         Ok(find(&mut items, key).is_some())
     }
 
-    pub(super) fn set_root<T: 'static>(&self, value: T) {
+    pub(crate) fn set_root<T: 'static>(&self, value: T) {
         let old = self.root.replace(Some(ErasedValue::new(value)));
         drop(old);
+    }
+
+    /// Moves the root value out, if it is of this type and nobody has it.
+    pub(crate) fn take_root<T: 'static>(&self) -> Option<T> {
+        let mut root = self.root.try_borrow_mut().ok()?;
+        match root.take()?.take() {
+            Ok(value) => Some(value),
+            Err(other) => {
+                *root = Some(other);
+                None
+            }
+        }
     }
 
     /// Whether there is nothing to drop.

@@ -13,6 +13,7 @@ use super::compose::Level;
 use super::erased::{Canceller, ErasedValue};
 use super::error::{ErrorCallback, StepError, StepResult, codes};
 use super::event_loop::{EventLoop, WaitHandle};
+use super::inbox::RemoteHandle;
 use super::pool::NIL;
 use super::root::AsyncSteps;
 use super::run::no_room;
@@ -254,6 +255,13 @@ impl<'a> Step<'a> {
             frame: self.frame,
             id,
         })
+    }
+
+    /// A handle by which another thread completes a step; see
+    /// [`EventLoop::remote`].
+    #[must_use]
+    pub fn remote(&self, handle: WaitHandle) -> RemoteHandle {
+        self.event_loop.remote(handle)
     }
 
     /// Keeps a value until this step ends, after its sub-steps and its error

@@ -50,7 +50,7 @@ impl UnixNanos {
 }
 
 /// Where time comes from.
-pub trait Clock {
+pub trait Clock: 'static {
     /// Monotonic: never before an earlier answer.
     fn now(&self) -> Nanos;
     /// The wall's time; may jump either way.

@@ -262,6 +262,8 @@ fn may_use(from: &str, to: &str) -> bool {
     match (rank(from), rank(to)) {
         (Some(from), Some(to)) => to < from,
         // Types and time stand at the bottom; the shard stands on everything.
+        // Chains of a lane may wait for steps.
+        (Some(from), None) if to == "steps" => from >= 3,
         (Some(from), None) if ALONE.contains(&to) => from >= 4,
         (Some(from), None) if BESIDE.contains(&to) => from >= 2,
         _ => true,

@@ -4,6 +4,7 @@ use core::convert::Infallible;
 use core::fmt;
 use core::marker::PhantomData;
 
+use crate::steps::StepResult;
 use crate::time::Clock;
 
 use super::super::desk::Desk;
@@ -17,7 +18,8 @@ use super::outcome::ChainOutcome;
 use super::result::{Adjusted, Checked, Decision, Followed, HookResult, Reserved, Settled};
 use super::run::Finally;
 use super::source::{AccountSteps, ChainSource, OfOrder, Source};
-use super::steps::{self, Step};
+use super::steps::{self, CallStep, Step};
+use super::wait::{Heard, WaitLimit, WaitStep};
 
 /// The future of a chain. An error means that no code of the chain ran, and
 /// the chain is its payload, to run again.
@@ -97,7 +99,11 @@ pub fn chain<D: PreTradeDriver, S: 'static, T: ChainSource<D>>(
 }
 
 impl<D: PreTradeDriver, S: 'static, K> Chain<D, S, K> {
-    fn with(mut self, step: Step<D, S>) -> Self {
+    fn with(self, step: CallStep<D, S>) -> Self {
+        self.add(Step::Call(step))
+    }
+
+    fn add(mut self, step: Step<D, S>) -> Self {
         self.parts.steps.push(step);
         self
     }
@@ -105,6 +111,56 @@ impl<D: PreTradeDriver, S: 'static, K> Chain<D, S, K> {
     /// Adds caller's work; its error fails the chain.
     pub fn then(self, work: impl FnOnce(&mut S) -> HookResult + Send + 'static) -> Self {
         self.with(steps::then(work))
+    }
+
+    /// Adds a wait: the steps that `build` adds to its own step are run, for at
+    /// most `limit`, while the lane goes on (rule L35). Then `on_end` is told
+    /// how they ended: its error fails the chain, and `Ok` goes on, after an
+    /// error too. The error of a time that is up is
+    /// [`codes::TIMEOUT`](crate::steps::codes::TIMEOUT).
+    ///
+    /// Meanwhile the account's new orders stand in line behind the chain, and
+    /// its reports, adjustments, drop copies and finalizations run. The chain's
+    /// state is the root state of the steps:
+    /// `step.state().root::<S>()`.
+    ///
+    /// ```
+    /// use pitlane::lanes::{WaitLimit, chain};
+    /// use pitlane::risk::RiskEngine;
+    /// use pitlane::steps::RemoteHandle;
+    /// use pitlane::types::AccountId;
+    ///
+    /// let nobody = || Ok(None::<RemoteHandle>);
+    /// chain::<RiskEngine, _, _>(AccountId(7), nobody).wait_for_steps(
+    ///     WaitLimit::millis(50),
+    ///     |step| {
+    ///         // To another thread, which calls `complete(())`.
+    ///         let handle = step.wait_external()?;
+    ///         let remote = step.remote(handle);
+    ///         *step.state().root::<Option<RemoteHandle>>()? = Some(remote);
+    ///         Ok(())
+    ///     },
+    ///     |_, end| Ok(end?),
+    /// );
+    /// ```
+    ///
+    /// There is no wait without a limit:
+    ///
+    /// ```compile_fail,E0061
+    /// use pitlane::lanes::chain;
+    /// use pitlane::risk::RiskEngine;
+    /// use pitlane::types::AccountId;
+    ///
+    /// chain::<RiskEngine, _, _>(AccountId(7), || Ok(()))
+    ///     .wait_for_steps(|_| Ok(()), |_, _| Ok(()));
+    /// ```
+    pub fn wait_for_steps(
+        self,
+        limit: WaitLimit,
+        build: impl FnOnce(&mut crate::steps::Step<'_>) -> StepResult + Send + 'static,
+        on_end: impl FnOnce(&mut S, StepResult) -> HookResult + Send + 'static,
+    ) -> Self {
+        self.add(Step::Wait(WaitStep::steps(limit, build, on_end)))
     }
 
     /// Adds the last hook, which sees how the chain ended: after every step and
@@ -194,6 +250,23 @@ impl<D: PreTradeDriver, S: 'static, K: AccountSteps> Chain<D, S, K> {
         on_adjusted: impl FnOnce(&mut S, Adjusted<'_, D>) -> HookResult + Send + 'static,
     ) -> Self {
         self.with(steps::apply_account_adjustment(adjustments, on_adjusted))
+    }
+
+    /// Adds a wait for reports of the source's account, for at most `limit`
+    /// (rule L35). `on_report` sees each one that is booked meanwhile, and what
+    /// it did: [`Enough`](Heard::Enough) ends the wait, and the chain goes on
+    /// before anything else of its account; an error fails the chain, and the
+    /// report stays booked. When the time is up, `on_timeout` decides: its error
+    /// fails the chain, `Ok` goes on.
+    ///
+    /// What runs meanwhile is as for [`wait_for_steps`](Self::wait_for_steps).
+    pub fn wait_for_report(
+        self,
+        limit: WaitLimit,
+        on_report: impl FnMut(&mut S, Settled<'_, D>) -> HookResult<Heard> + Send + 'static,
+        on_timeout: impl FnOnce(&mut S) -> HookResult + Send + 'static,
+    ) -> Self {
+        self.add(Step::Wait(WaitStep::report(limit, on_report, on_timeout)))
     }
 
     /// Adds the retirement of the source's account. If `on_retired` fails, the

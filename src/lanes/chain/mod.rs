@@ -14,6 +14,8 @@ mod result;
 mod run;
 mod source;
 mod steps;
+mod wait;
+mod waiting;
 
 pub use builder::{Chain, ChainFuture, ChainRunner, chain};
 pub use outcome::{ChainEnd, ChainError, ChainOutcome};
@@ -21,3 +23,4 @@ pub use result::{
     Adjusted, CheckVerdict, Checked, Decision, Followed, HookError, HookResult, Reserved, Settled,
 };
 pub use source::{AccountSteps, ChainSource, FromOrder, OfAccount, OfGroup, OfOrder, Source};
+pub use wait::{Heard, WaitLimit};

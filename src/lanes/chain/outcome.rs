@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::steps::StepError;
+
 use super::result::HookError;
 
 /// How a chain ended, and whether running it again may do something twice.
@@ -66,6 +68,11 @@ pub enum ChainError<E> {
     DriverPanicked,
     /// The driver refused without a reason, which breaks its contract.
     DriverResult,
+    /// The wait was ended by a hard stop of the engine.
+    Stopped,
+    /// The chain could not wait: as many wait in its lane as may, or its event
+    /// loop was closed.
+    Wait(StepError),
     /// A report of another account than the chain's: it was not booked, because
     /// it belongs into another lane.
     OtherAccount,
@@ -81,6 +88,8 @@ impl<E: fmt::Display> fmt::Display for ChainError<E> {
             Self::Driver(error) => fmt::Display::fmt(error, f),
             Self::DriverPanicked => f.write_str("the driver panicked in a call of the chain"),
             Self::DriverResult => f.write_str("the driver's result breaks its contract"),
+            Self::Stopped => f.write_str("the engine was stopped while the chain waited"),
+            Self::Wait(error) => write!(f, "the chain could not wait: {error}"),
             Self::OtherAccount => f.write_str(
                 "the report is of another account; send it with apply_execution_report instead",
             ),

@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::time::Nanos;
 
 use super::super::desk::Desk;
-use super::super::error::Failure;
+use super::super::error::{Failure, LaneError};
 use super::super::future::Outcome;
 use super::super::key::LaneKey;
-use super::super::operation::{Operation, fenced};
+use super::super::operation::{Operation, Site, fenced, task_failed};
 use super::super::pre_trade::PreTradeDriver;
 use super::super::slab::Slot;
 use super::builder::{ChainRunner, Parts};
@@ -16,6 +16,8 @@ use super::outcome::{ChainEnd, ChainError, ChainOutcome};
 use super::result::HookResult;
 use super::source::Source;
 use super::steps::{Engine, Step, Stop, caller};
+use super::wait::WaitStep;
+use super::waiting::drive;
 
 /// The last hook.
 pub(super) type Finally<D, S> =
@@ -27,8 +29,15 @@ pub(super) struct Started<D: PreTradeDriver, S> {
     source: Source<D>,
     steps: std::vec::IntoIter<Step<D, S>>,
     finally: Option<Finally<D, S>>,
-    state: S,
+    /// While the chain waits for steps, it is theirs.
+    pub(super) state: Option<S>,
     retry_unsafe: bool,
+}
+
+/// Where a chain has come to.
+pub(super) enum Next<D: PreTradeDriver, S> {
+    Ended(ChainEnd<D::Error>),
+    Waits(WaitStep<D, S>),
 }
 
 impl<D: PreTradeDriver, S> Started<D, S> {
@@ -40,7 +49,7 @@ impl<D: PreTradeDriver, S> Started<D, S> {
                 source: parts.source,
                 steps: parts.steps.into_iter(),
                 finally: parts.finally,
-                state,
+                state: Some(state),
                 retry_unsafe: false,
             }),
             Err(error) => {
@@ -53,20 +62,33 @@ impl<D: PreTradeDriver, S> Started<D, S> {
         }
     }
 
-    /// Runs the steps that are left.
-    fn advance(&mut self, driver: &mut D, now: Nanos) -> ChainEnd<D::Error> {
+    pub(super) const fn key(&self) -> LaneKey {
+        self.key
+    }
+
+    /// Runs the steps that are left, as far as there is nothing to wait for.
+    pub(super) fn advance(&mut self, driver: &mut D, now: Nanos) -> Next<D, S> {
         let mut engine = Engine {
             driver,
             key: self.key,
             now,
             retry_unsafe: self.retry_unsafe,
         };
-        let mut end = ChainEnd::Completed;
+        let Some(state) = &mut self.state else {
+            return Next::Ended(ChainEnd::Failed(ChainError::HookPanicked));
+        };
+        let mut next = Next::Ended(ChainEnd::Completed);
         for step in self.steps.by_ref() {
-            let (source, state) = (&self.source, &mut self.state);
+            let step = match step {
+                Step::Call(step) => step,
+                Step::Wait(wait) => {
+                    next = Next::Waits(wait);
+                    break;
+                }
+            };
             // Engine and hooks are fenced one by one; this is for what hooks
             // hold and drop.
-            let ran = catch_unwind(AssertUnwindSafe(|| step(source, &mut engine, state)));
+            let ran = catch_unwind(AssertUnwindSafe(|| step(&self.source, &mut engine, state)));
             let ran = ran.unwrap_or_else(|panic| {
                 fenced(|| drop(panic));
                 Err(Stop::Failed(ChainError::HookPanicked))
@@ -74,28 +96,28 @@ impl<D: PreTradeDriver, S> Started<D, S> {
             match ran {
                 Ok(()) => {}
                 Err(Stop::Rejected) => {
-                    end = ChainEnd::Rejected;
+                    next = Next::Ended(ChainEnd::Rejected);
                     break;
                 }
                 Err(Stop::Failed(error)) => {
-                    end = ChainEnd::Failed(error);
+                    next = Next::Ended(ChainEnd::Failed(error));
                     break;
                 }
             }
         }
         self.retry_unsafe = engine.retry_unsafe;
-        end
+        next
     }
 
     /// Runs the last hook; the outcome with it. A failure that was there before
     /// stays the one that is told.
-    fn finish(mut self, end: ChainEnd<D::Error>) -> ChainOutcome<D::Error> {
+    pub(super) fn finish(mut self, end: ChainEnd<D::Error>) -> ChainOutcome<D::Error> {
         let mut outcome = ChainOutcome {
             end,
             retry_unsafe: self.retry_unsafe,
         };
-        if let Some(finally) = self.finally.take() {
-            let last = caller(|| finally(&mut self.state, &outcome), ChainError::Finally);
+        if let (Some(finally), Some(state)) = (self.finally.take(), &mut self.state) {
+            let last = caller(|| finally(state, &outcome), ChainError::Finally);
             if let Err(error) = last
                 && outcome.end.error().is_none()
             {
@@ -115,23 +137,32 @@ impl<D: PreTradeDriver, S: 'static> Operation<Desk<D>> for ChainRunner<D, S> {
 
     fn run(
         self,
-        desk: &mut Desk<D>,
+        driver: &mut Desk<D>,
         now: Nanos,
-        _slot: Slot,
+        slot: Slot,
     ) -> Outcome<Self::Value, Self::Error, Self> {
+        let site = Site {
+            driver,
+            now,
+            waits: None,
+        };
+        // Without a place to wait it is done at once.
+        self.start(site, slot).unwrap_or_else(task_failed)
+    }
+
+    fn start(
+        self,
+        site: Site<'_, Desk<D>>,
+        slot: Slot,
+    ) -> Option<Outcome<Self::Value, Self::Error, Self>> {
         let parts = *self.parts;
         let Some(key) = parts.source.key() else {
-            return Err(Failure::without_payload(
-                crate::lanes::LaneError::MissingAccountId,
-            ));
+            return Some(Err(Failure::without_payload(LaneError::MissingAccountId)));
         };
-        Ok(match Started::begin(parts, key) {
-            Ok(mut started) => {
-                let end = started.advance(&mut desk.driver, now);
-                started.finish(end)
-            }
-            Err(outcome) => outcome,
-        })
+        match Started::begin(parts, key) {
+            Ok(started) => drive(started, site, slot),
+            Err(outcome) => Some(Ok(outcome)),
+        }
     }
 
     fn abort(self) -> Option<Self> {

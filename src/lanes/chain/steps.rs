@@ -13,6 +13,7 @@ use super::result::{
     Adjusted, Checked, Decision, Followed, HookError, HookResult, Reserved, Settled,
 };
 use super::source::Source;
+use super::wait::WaitStep;
 
 /// Why no later step runs.
 pub(super) enum Stop<E> {
@@ -23,8 +24,14 @@ pub(super) enum Stop<E> {
 /// Whether the next step runs.
 pub(super) type StepEnd<E> = Result<(), Stop<E>>;
 
-/// A step with its hooks, as the lane calls it once.
-pub(super) type Step<D, S> = Box<
+/// A step, which the lane runs once.
+pub(super) enum Step<D: PreTradeDriver, S> {
+    Call(CallStep<D, S>),
+    Wait(WaitStep<D, S>),
+}
+
+/// An engine call, or caller's work, with its hooks.
+pub(super) type CallStep<D, S> = Box<
     dyn FnOnce(&Source<D>, &mut Engine<'_, D>, &mut S) -> StepEnd<<D as PreTradeDriver>::Error>
         + Send,
 >;
@@ -140,13 +147,13 @@ fn refused<D: PreTradeDriver, S>(
 
 pub(super) fn then<D: PreTradeDriver, S>(
     work: impl FnOnce(&mut S) -> HookResult + Send + 'static,
-) -> Step<D, S> {
+) -> CallStep<D, S> {
     Box::new(|_, _, state| hook(|| work(state)))
 }
 
 pub(super) fn check_order<D: PreTradeDriver, S>(
     on_checked: impl FnOnce(&mut S, Checked<'_, D>) -> HookResult + Send + 'static,
-) -> Step<D, S> {
+) -> CallStep<D, S> {
     Box::new(|source, engine, state| {
         let order = order(source);
         let verdict = engine.call(|driver, now| driver.check_order(order, now))?;
@@ -160,7 +167,7 @@ pub(super) fn check_order<D: PreTradeDriver, S>(
 pub(super) fn execute_pre_trade<D: PreTradeDriver, S>(
     on_reserved: impl FnOnce(&mut S, Reserved<'_, D>) -> HookResult<Decision> + Send + 'static,
     on_rejected: impl FnOnce(&mut S, &D::Rejects) -> HookResult + Send + 'static,
-) -> Step<D, S> {
+) -> CallStep<D, S> {
     Box::new(|source, engine, state| {
         let order = order(source);
         let reservation = match engine.change(|driver, now| driver.execute_pre_trade(order, now))? {
@@ -180,7 +187,7 @@ pub(super) fn execute_pre_trade<D: PreTradeDriver, S>(
 pub(super) fn apply_drop_copy<D: PreTradeDriver, S>(
     on_applied: impl FnOnce(&mut S, Followed<'_, D>) -> HookResult<Decision> + Send + 'static,
     on_rejected: impl FnOnce(&mut S, &D::Rejects) -> HookResult + Send + 'static,
-) -> Step<D, S> {
+) -> CallStep<D, S> {
     Box::new(|source, engine, state| {
         let order = order(source);
         let (reservation, view) =
@@ -197,7 +204,7 @@ pub(super) fn apply_drop_copy<D: PreTradeDriver, S>(
 pub(super) fn apply_execution_report<D: PreTradeDriver, S>(
     report: impl FnOnce(&mut S) -> HookResult<D::Report> + Send + 'static,
     on_settled: impl FnOnce(&mut S, Settled<'_, D>) -> HookResult + Send + 'static,
-) -> Step<D, S> {
+) -> CallStep<D, S> {
     Box::new(|_, engine, state| {
         let report = &hook(|| report(state))?;
         if D::report_account(report) != account(engine.key) {
@@ -211,7 +218,7 @@ pub(super) fn apply_execution_report<D: PreTradeDriver, S>(
 pub(super) fn apply_account_adjustment<D: PreTradeDriver, S>(
     adjustments: impl FnOnce(&mut S) -> HookResult<D::Adjustments> + Send + 'static,
     on_adjusted: impl FnOnce(&mut S, Adjusted<'_, D>) -> HookResult + Send + 'static,
-) -> Step<D, S> {
+) -> CallStep<D, S> {
     Box::new(|_, engine, state| {
         let adjustments = &hook(|| adjustments(state))?;
         let account = account(engine.key);
@@ -222,7 +229,7 @@ pub(super) fn apply_account_adjustment<D: PreTradeDriver, S>(
 
 pub(super) fn retire_account<D: PreTradeDriver, S>(
     on_retired: impl FnOnce(&mut S) -> HookResult + Send + 'static,
-) -> Step<D, S> {
+) -> CallStep<D, S> {
     Box::new(|_, engine, state| {
         let account = account(engine.key);
         engine.change(|driver, now| driver.retire_account(account, now))?;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use crate::lanes::driver::LocalDriver;
 use crate::lanes::entry::Phase;
+use crate::lanes::error::LaneError;
 use crate::lanes::gate::Tally;
 use crate::lanes::key::LaneKey;
 use crate::lanes::lane::SentNode;
 use crate::lanes::observer::{Guarded, Hooks, Observer, Place};
-use crate::lanes::operation::{Call, Ended, fenced};
+use crate::lanes::operation::{Call, Ended, Site, fenced};
 use crate::lanes::reentry::{self, LaneId};
 use crate::lanes::wake::lock;
 use crate::lanes::wrapper::QueueHome;
@@ -167,7 +168,11 @@ where
                 }
             }
             (Item::Task { run, slot }, Some(driver)) if !hard => {
-                let call = Call::Run { driver, now };
+                let call = Call::Run(Site {
+                    driver,
+                    now,
+                    waits: None,
+                });
                 // SAFETY: made with this entry point for the operation in this
                 // slot; an item is run once, by whoever took its queue.
                 #[allow(unsafe_code)]
@@ -181,7 +186,7 @@ where
                 // SAFETY: as above.
                 #[allow(unsafe_code)]
                 unsafe {
-                    run(slot, Call::Abort, None)
+                    run(slot, Call::Abort(LaneError::Stopped), None)
                 }
             }
             (Item::Node(slot), Some(driver)) => {
@@ -202,7 +207,8 @@ where
         };
         let tally = self.tally();
         let counter = match ended {
-            Ended::Ran => &tally.completed,
+            // Without a place to wait nothing does.
+            Ended::Ran | Ended::Waits => &tally.completed,
             Ended::Aborted => &tally.aborted,
             Ended::Panicked => &tally.panicked,
         };
