@@ -1,6 +1,9 @@
 //! Feeds: components that pass reports on (client reports, drop copy), and one that
 //! counts them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::component::{Component, Context};
 use super::events::ShardEvent;
 use crate::types::{Report, ReportKind};
@@ -75,6 +78,13 @@ impl ReportCounter {
         self.counts[Self::place(kind)]
     }
 
+    /// Counts what others counted, too.
+    pub fn add(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count = count.saturating_add(more);
+        }
+    }
+
     const fn place(kind: ReportKind) -> usize {
         match kind {
             ReportKind::Accepted => 0,
@@ -96,6 +106,56 @@ impl Component<ShardEvent> for ReportCounter {
         if let Some(report) = event.report() {
             let count = &mut self.counts[Self::place(report.kind)];
             *count = count.saturating_add(1);
+        }
+    }
+
+    fn on_event(&mut self, _: &ShardEvent, _: &Context<'_, ShardEvent>) {}
+}
+
+/// Counts reports by kind where any thread can read them: one writer, no locked
+/// instruction.
+#[derive(Debug, Default)]
+pub struct ReportMeter {
+    counts: [AtomicU64; 6],
+}
+
+impl ReportMeter {
+    /// What was counted so far.
+    #[must_use]
+    pub fn read(&self) -> ReportCounter {
+        ReportCounter {
+            counts: self
+                .counts
+                .each_ref()
+                .map(|one| one.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+/// The component that writes a meter; a meter has one.
+#[derive(Debug)]
+pub struct MeteredReports(Arc<ReportMeter>);
+
+impl MeteredReports {
+    /// Counts into this meter.
+    #[must_use]
+    pub const fn new(meter: Arc<ReportMeter>) -> Self {
+        Self(meter)
+    }
+}
+
+impl Component<ShardEvent> for MeteredReports {
+    fn name(&self) -> &str {
+        "report meter"
+    }
+
+    fn maintain(&mut self, event: &ShardEvent, _: &Context<'_, ShardEvent>) {
+        if let Some(report) = event.report() {
+            let count = &self.0.counts[ReportCounter::place(report.kind)];
+            count.store(
+                count.load(Ordering::Relaxed).wrapping_add(1),
+                Ordering::Relaxed,
+            );
         }
     }
 

@@ -51,7 +51,7 @@ pub use component::{Component, ComponentId, Context, MaintenanceRule};
 pub use dispatcher::Dispatcher;
 pub use error::{AccessError, Conflict, DispatchError, Fatal, LifecycleError, ResourceName};
 pub use events::{MARKS, REPORTS, ShardEvent};
-pub use feed::{ReportCounter, ReportFeed, ReportSink};
+pub use feed::{MeteredReports, ReportCounter, ReportFeed, ReportMeter, ReportSink};
 pub use holds::{Hold, Needs, Resource};
 pub use lifecycle::Loan;
 pub use places::{Lifecycle, TooManyComponents};

@@ -257,7 +257,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
     /// What was told so far, by kind of report.
     #[must_use]
     pub fn told(&self) -> ReportCounter {
-        self.callbacks.told()
+        self.callbacks.monitor.told()
     }
 
     /// What it did so far.

@@ -14,8 +14,8 @@ use super::ports::add;
 use super::reports::ReportSender;
 use crate::dispatch::runtime::LiveLoop;
 use crate::dispatch::{
-    CommandQueue, ComponentId, DispatchError, Dispatcher, Lifecycle, MARKS, REPORTS, ReportCounter,
-    ReportFeed, ReportSink, ShardEvent,
+    CommandQueue, ComponentId, DispatchError, Dispatcher, Lifecycle, MARKS, MeteredReports,
+    REPORTS, ReportFeed, ReportSink, ShardEvent,
 };
 use crate::limits::{DISPATCH_PASS, SHARD_CALLBACK_PASSES, SHARD_CALLBACKS_HIGH};
 use crate::time::Nanos;
@@ -61,7 +61,6 @@ pub(super) struct Callbacks {
     pub(super) risk_requests: Rc<CommandQueue<RiskRequest>>,
     ports: Ports,
     feed: Option<ComponentId>,
-    counter: Option<ComponentId>,
     live: LiveLoop,
     pub(super) monitor: Arc<ShardMonitor>,
     is_halted: bool,
@@ -73,16 +72,18 @@ impl Callbacks {
         let ports = Ports(Rc::new(RefCell::new(ports)));
         let feed = ReportFeed::new("client reports", ports.clone());
         let feed = add(&dispatcher, Box::new(feed), &[REPORTS]).ok();
-        let counter = add(&dispatcher, Box::new(ReportCounter::default()), &[REPORTS]).ok();
+        let monitor = Arc::<ShardMonitor>::default();
+        let meter = MeteredReports::new(Arc::clone(&monitor.meter));
+        // Nobody but an operator misses counts: a shard without them goes on.
+        let _ = add(&dispatcher, Box::new(meter), &[REPORTS]);
         let mut callbacks = Self {
             commands: Rc::new(CommandQueue::new(&dispatcher)),
             risk_requests: Rc::new(CommandQueue::new(&dispatcher)),
             dispatcher,
             ports,
             feed,
-            counter,
             live: LiveLoop::new(),
-            monitor: Arc::default(),
+            monitor,
             is_halted: false,
         };
         // An empty dispatcher has room for its first components.
@@ -191,16 +192,6 @@ impl Callbacks {
     /// Whether a reader is so late that its reports wait.
     pub(super) fn reports_wait(&self) -> bool {
         self.ports.0.borrow().iter().any(ReportSender::is_behind)
-    }
-
-    /// What was told so far, by kind of report.
-    pub(super) fn told(&self) -> ReportCounter {
-        let counter = self.counter;
-        let told = counter.and_then(|id| {
-            let copy = |counter: &mut ReportCounter| *counter;
-            self.dispatcher.try_with(id, copy).ok()
-        });
-        told.unwrap_or_default()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
-use crate::dispatch::{Alarm, Fatal};
+use crate::dispatch::{Alarm, Fatal, ReportCounter, ReportMeter};
 use crate::limits::DISPATCH_ALARMS_MAX;
 
 /// See the module. Written by its shard, which never waits for a reader.
@@ -17,6 +17,7 @@ pub struct ShardMonitor {
     /// Set by the first shard that halts, where that is to halt all.
     all: OnceLock<Arc<AtomicBool>>,
     watcher: OnceLock<Thread>,
+    pub(super) meter: Arc<ReportMeter>,
 }
 
 impl ShardMonitor {
@@ -30,6 +31,12 @@ impl ShardMonitor {
     /// first watcher stays.
     pub fn watch(&self) {
         let _ = self.watcher.set(thread::current());
+    }
+
+    /// What the shard has told so far, by kind of report.
+    #[must_use]
+    pub fn told(&self) -> ReportCounter {
+        self.meter.read()
     }
 
     /// Whether the shard's callbacks are over, and its new orders refused.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pitlane::dispatch::ReportCounter;
 use pitlane::host::{self, PinOutcome, PinPlan};
 use pitlane::lanes::{
     AsyncEngine, EngineBuilder, HdrObserver, LaneSnapshot, StopError, StopReport,
@@ -51,6 +52,8 @@ pub struct Stopped {
     pub lanes: Result<StopReport, StopError>,
     /// What the lanes measured.
     pub measured: LaneSnapshot,
+    /// What the shards told, by kind.
+    pub told: ReportCounter,
 }
 
 /// What one shard is made of, until its thread takes it.
@@ -246,7 +249,12 @@ impl Gateway {
     pub fn stop(self, drain: Duration) -> Stopped {
         let (summary, stats) = self.server.shutdown(drain);
         let lanes = self.engine.stop_graceful(drain);
+        let mut told = ReportCounter::default();
+        for monitor in &self.monitors {
+            told.add(&monitor.told());
+        }
         Stopped {
+            told,
             summary,
             stats,
             lanes,

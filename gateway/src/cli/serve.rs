@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pitlane::host::PinOutcome;
+use pitlane::types::ReportKind;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -116,6 +117,16 @@ fn report(stopped: &Stopped) -> Result<(), Failure> {
     eprintln!(
         "stopped: {} commands, {} reports; {} in flight, {} sessions told, {} unread",
         stats.commands, stats.reports, summary.in_flight, summary.sessions_told, summary.unread
+    );
+    let told = |kind| stopped.told.count(kind);
+    eprintln!(
+        "told: {} accepted, {} rejected, {} executed, {} canceled, {} replaced, {} changes refused",
+        told(ReportKind::Accepted),
+        told(ReportKind::Rejected),
+        told(ReportKind::Executed),
+        told(ReportKind::Canceled),
+        told(ReportKind::Replaced),
+        told(ReportKind::CancelRejected)
     );
     match &stopped.lanes {
         Ok(lanes) if lanes.is_balanced() => Ok(()),
