@@ -67,7 +67,8 @@ fn the_example_is_read_and_shows_the_defaults() {
         credential.permissions,
         PermissionSet {
             enter: true,
-            cancel: true
+            cancel: true,
+            drop_copy: false,
         }
     );
     assert_eq!(credential.accounts, AccountAccess::All);

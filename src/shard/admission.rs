@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::callbacks::{Callbacks, RiskRequest};
 use super::monitor::ShardMonitor;
-use super::ports::ComponentPorts;
+use super::ports::{AddError, ComponentPorts};
 use super::reports::ReportSender;
 use crate::dispatch::{Dispatcher, ReportCounter, ShardEvent};
 use crate::limits::VENUE_EVENTS_MAX;
@@ -240,6 +240,15 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
     #[must_use]
     pub fn shared_dispatcher(&self) -> Rc<Dispatcher<ShardEvent>> {
         Rc::clone(&self.callbacks.dispatcher)
+    }
+
+    /// From now on every report is also sent to every I/O thread, for the drop copy
+    /// sessions there, naming [`DROP_COPY_PORT`](super::DROP_COPY_PORT).
+    ///
+    /// # Errors
+    /// There are as many components as a shard may have.
+    pub fn copy_reports(&mut self) -> Result<(), AddError> {
+        self.callbacks.copy_reports()
     }
 
     /// To add components to this shard: strategies, feeds and alarms.

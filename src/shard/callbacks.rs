@@ -10,8 +10,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::monitor::ShardMonitor;
-use super::ports::add;
-use super::reports::ReportSender;
+use super::ports::{AddError, add};
+use super::reports::{DROP_COPY_PORT, ReportSender};
 use crate::dispatch::runtime::LiveLoop;
 use crate::dispatch::{
     CommandQueue, ComponentId, DispatchError, Dispatcher, Lifecycle, MARKS, MeteredReports,
@@ -32,6 +32,20 @@ impl ReportSink for Ports {
         let port = usize::from(report.origin.port);
         if let Some(port) = self.0.borrow_mut().get_mut(port) {
             port.send(*report);
+        }
+    }
+}
+
+/// The drop copy: every report to every I/O thread, which knows who is to have it.
+#[derive(Clone)]
+struct Copies(Ports);
+
+impl ReportSink for Copies {
+    fn report(&mut self, report: &Report) {
+        let mut copy = *report;
+        copy.origin.port = DROP_COPY_PORT;
+        for port in self.0.0.borrow_mut().iter_mut() {
+            port.send(copy);
         }
     }
 }
@@ -61,6 +75,8 @@ pub(super) struct Callbacks {
     pub(super) risk_requests: Rc<CommandQueue<RiskRequest>>,
     ports: Ports,
     feed: Option<ComponentId>,
+    /// Where somebody is to have a drop copy.
+    copies: Option<ComponentId>,
     live: LiveLoop,
     pub(super) monitor: Arc<ShardMonitor>,
     is_halted: bool,
@@ -82,6 +98,7 @@ impl Callbacks {
             dispatcher,
             ports,
             feed,
+            copies: None,
             live: LiveLoop::new(),
             monitor,
             is_halted: false,
@@ -93,11 +110,24 @@ impl Callbacks {
         callbacks
     }
 
+    /// From now on every report also goes to every I/O thread.
+    ///
+    /// # Errors
+    /// There is no room for another component.
+    pub(super) fn copy_reports(&mut self) -> Result<(), AddError> {
+        let feed = ReportFeed::new("drop copy", Copies(self.ports.clone()));
+        self.copies = Some(add(&self.dispatcher, Box::new(feed), &[REPORTS])?);
+        Ok(())
+    }
+
     /// Tells of a change of an order.
     #[inline]
     pub(super) fn tell(&mut self, report: Report) {
         if self.is_halted {
             self.ports.report(&report);
+            if self.copies.is_some() {
+                Copies(self.ports.clone()).report(&report);
+            }
         } else {
             self.dispatcher.publish(REPORTS, &ShardEvent::Order(report));
         }
@@ -155,8 +185,8 @@ impl Callbacks {
 
     /// Without its feed clients would hear nothing.
     fn feed_is_down(&self) -> bool {
-        let lifecycle = self.feed.and_then(|feed| self.dispatcher.lifecycle(feed));
-        !matches!(lifecycle, Some(Lifecycle::Running))
+        let runs = |feed| matches!(self.dispatcher.lifecycle(feed), Some(Lifecycle::Running));
+        !self.feed.is_some_and(runs) || !self.copies.is_none_or(runs)
     }
 
     /// Callbacks are over. What was on its way to clients still reaches them.
@@ -164,12 +194,14 @@ impl Callbacks {
     fn halt(&mut self) {
         self.is_halted = true;
         self.monitor.halted(self.dispatcher.failure());
-        let (feed, mut ports) = (self.feed, self.ports.clone());
+        let (feed, copies) = (self.feed, self.copies);
+        let (mut ports, mut copied) = (self.ports.clone(), Copies(self.ports.clone()));
         let salvaged = self.dispatcher.salvage(|target, event| {
-            if Some(target) == feed
-                && let Some(report) = event.report()
-            {
+            let Some(report) = event.report() else { return };
+            if Some(target) == feed {
                 ports.report(report);
+            } else if Some(target) == copies {
+                copied.report(report);
             }
         });
         debug_assert!(salvaged.is_ok(), "no pass is under way: {salvaged:?}");

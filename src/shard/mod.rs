@@ -13,4 +13,4 @@ pub use admission::{Admission, Counts};
 pub use callbacks::RiskRequest;
 pub use monitor::ShardMonitor;
 pub use ports::{AddError, ComponentPorts};
-pub use reports::{ReportBell, ReportReceiver, ReportSender, report_ring};
+pub use reports::{DROP_COPY_PORT, ReportBell, ReportReceiver, ReportSender, report_ring};

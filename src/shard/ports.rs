@@ -1,6 +1,7 @@
 //! What a shard's owner sets its components up with: strategies, feeds, alarms.
 
 use super::callbacks::{Callbacks, RiskRequest};
+use super::reports::DROP_COPY_PORT;
 use crate::dispatch::contingent::OrderPort;
 use crate::dispatch::{
     CommandSender, Component, ComponentId, Dispatcher, LifecycleError, ShardEvent, SubscribeError,
@@ -9,8 +10,8 @@ use crate::dispatch::{
 use crate::types::{AccountId, ClientReference, Command, Origin, ShardId};
 
 /// The port of commands that no I/O thread sent: there is nobody to report to but
-/// the components.
-const NO_PORT: u16 = u16::MAX;
+/// the components, and the drop copy.
+const NO_PORT: u16 = DROP_COPY_PORT;
 
 /// Why a component was not added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

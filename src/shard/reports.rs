@@ -15,6 +15,10 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use crate::limits::REPORT_RING_CAPACITY;
 use crate::types::Report;
 
+/// The port that a drop copy's reports name: they are for every session that is to
+/// have copies of their account's, whoever sent the command.
+pub const DROP_COPY_PORT: u16 = u16::MAX;
+
 /// The shard's end.
 pub struct ReportSender {
     ring: Producer<Report>,

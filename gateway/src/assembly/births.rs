@@ -15,6 +15,7 @@ use crate::config::{CallbackHalt, Config};
 /// Shared by the threads that make shards and the one that starts the gateway.
 pub(super) struct Births {
     strategies: Strategies,
+    has_drop_copy: bool,
     /// Set by the first shard whose callbacks end, where that ends all.
     all: Option<Arc<AtomicBool>>,
     monitors: Mutex<Vec<(ShardId, Arc<ShardMonitor>)>>,
@@ -25,6 +26,10 @@ impl Births {
     pub(super) fn new(config: &Config, strategies: &Strategies) -> Self {
         Self {
             strategies: strategies.clone(),
+            has_drop_copy: config
+                .credentials
+                .iter()
+                .any(|one| one.permissions.drop_copy),
             all: match config.engine.callback_halt {
                 CallbackHalt::Shard => None,
                 CallbackHalt::All => Some(Arc::default()),
@@ -35,9 +40,15 @@ impl Births {
     }
 
     /// Installs the strategies.
-    pub(super) fn equip(&self, shard: Shard, shards: u16) -> Shard {
+    pub(super) fn equip(&self, mut shard: Shard, shards: u16) -> Shard {
+        let copied = if self.has_drop_copy {
+            shard.copy_reports().map_err(Into::into)
+        } else {
+            Ok(())
+        };
         let ports = shard.ports();
-        if let Err(reason) = self.strategies.install(&Site::new(ports, shards)) {
+        let installed = copied.and_then(|()| self.strategies.install(&Site::new(ports, shards)));
+        if let Err(reason) = installed {
             let shard = ports.shard();
             *lock(&self.failure) = Some(StartError::Strategy { shard, reason });
             // The engine turns this into an error of its start.

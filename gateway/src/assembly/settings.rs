@@ -83,6 +83,7 @@ pub(super) fn credentials(config: &Config) -> Result<Credentials, CredentialErro
         permissions: Permissions {
             enter: entry.permissions.enter,
             cancel: entry.permissions.cancel,
+            drop_copy: entry.permissions.drop_copy,
         },
         max_in_flight: entry.max_in_flight,
     };

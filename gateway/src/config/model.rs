@@ -295,6 +295,8 @@ pub struct PermissionSet {
     pub enter: bool,
     /// Cancels.
     pub cancel: bool,
+    /// A copy of every report of its accounts, whoever sent the command.
+    pub drop_copy: bool,
 }
 
 /// `[[credential]]`.

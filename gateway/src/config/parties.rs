@@ -396,42 +396,53 @@ fn public_key(section: &Section<'_, '_>) -> Option<[u8; 32]> {
 }
 
 fn permissions(section: &Section<'_, '_>) -> PermissionSet {
+    let none = PermissionSet::default();
+    let enter = PermissionSet {
+        enter: true,
+        ..none
+    };
+    let cancel = PermissionSet {
+        cancel: true,
+        ..none
+    };
+    let drop_copy = PermissionSet {
+        drop_copy: true,
+        ..none
+    };
+    let trade = PermissionSet {
+        enter: true,
+        cancel: true,
+        drop_copy: false,
+    };
     let words = [
-        (
-            "enter",
-            PermissionSet {
-                enter: true,
-                cancel: false,
-            },
-        ),
-        (
-            "cancel",
-            PermissionSet {
-                enter: false,
-                cancel: true,
-            },
-        ),
+        ("enter", enter),
+        ("cancel", cancel),
+        ("drop_copy", drop_copy),
     ];
     let Some(given) = section.words("permissions", &words) else {
-        return PermissionSet {
-            enter: true,
-            cancel: true,
-        };
+        return trade;
     };
+    let all = given.iter().fold(none, |all, one| PermissionSet {
+        enter: all.enter || one.enter,
+        cancel: all.cancel || one.cancel,
+        drop_copy: all.drop_copy || one.drop_copy,
+    });
     if given.is_empty() {
         let complaint = Complaint::new(
             "an empty list",
-            "\"enter\", \"cancel\" or both",
+            "\"enter\", \"cancel\" or both, or \"drop_copy\"",
             "write permissions = [\"cancel\"], or remove the credential",
         );
         section.complain("permissions", complaint);
+    } else if all.drop_copy && all != drop_copy {
+        let complaint = Complaint::new(
+            "\"drop_copy\" beside others",
+            "\"drop_copy\" alone: its reports could not be told from answers",
+            "give the drop copy a credential of its own",
+        );
+        section.complain("permissions", complaint);
     }
-    given
-        .iter()
-        .fold(PermissionSet::default(), |all, one| PermissionSet {
-            enter: all.enter || one.enter,
-            cancel: all.cancel || one.cancel,
-        })
+    all
 }
 
 fn access(section: &Section<'_, '_>, config: &Config) -> Option<AccountAccess> {

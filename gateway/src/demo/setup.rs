@@ -135,6 +135,7 @@ fn config(settings: &DemoSettings, limits: Limits, phase: Phase, public_key: [u8
         permissions: PermissionSet {
             enter: true,
             cancel: true,
+            drop_copy: false,
         },
         max_in_flight: settings.window,
     }];

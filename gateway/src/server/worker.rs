@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use pitlane::shard::DROP_COPY_PORT;
 use pitlane::time::{Clock, SystemClock};
 use pitlane::types::{Origin, Report};
 
@@ -41,6 +42,8 @@ struct Inner<P> {
     free: VecDeque<SeatId>,
     /// Where each credential's established session is.
     by_credential: HashMap<CredentialId, u16, RandomState>,
+    /// Seats of sessions that have copies of reports.
+    copiers: Vec<u16>,
     dirty: Vec<u16>,
     counts: Counts,
     stats: ServerStats,
@@ -67,6 +70,7 @@ impl<P: OrderPath> Worker<P> {
                 seats: Vec::new(),
                 free: VecDeque::new(),
                 by_credential: HashMap::default(),
+                copiers: Vec::new(),
                 dirty: Vec::new(),
                 counts: Counts::default(),
                 stats: ServerStats::default(),
@@ -376,12 +380,25 @@ impl<P: OrderPath> Inner<P> {
             path,
             seats,
             by_credential,
+            copiers,
             dirty,
             counts,
             stats,
             ..
         } = self;
         path.drain(budget, &mut |report| {
+            if report.origin.port == DROP_COPY_PORT {
+                for &index in &*copiers {
+                    if let Some(seat) = &mut seats[usize::from(index)]
+                        && seat.session.copy(report, at.now, &mut seat.out, counts)
+                        && !seat.is_dirty
+                    {
+                        seat.is_dirty = true;
+                        dirty.push(index);
+                    }
+                }
+                return;
+            }
             let Some((index, is_own)) = reader_of(seats, by_credential, port, report) else {
                 stats.undelivered += 1;
                 return;
@@ -441,6 +458,9 @@ impl<P: OrderPath> Inner<P> {
             seat.credential = Some(credential);
             seat.logon_place = None;
             self.by_credential.insert(credential, number);
+            if seat.session.takes_copies() {
+                self.copiers.push(number);
+            }
         }
         let Some(ending) = seat.session.ending() else {
             return;
@@ -449,6 +469,7 @@ impl<P: OrderPath> Inner<P> {
             return;
         }
         seat.is_end_counted = true;
+        self.copiers.retain(|&one| one != number);
         if let Some(credential) = seat.credential
             && self.by_credential.get(&credential) == Some(&number)
         {

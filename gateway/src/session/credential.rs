@@ -22,6 +22,8 @@ pub struct Permissions {
     pub enter: bool,
     /// Cancels.
     pub cancel: bool,
+    /// A copy of every report of its accounts, whoever sent the command.
+    pub drop_copy: bool,
 }
 
 impl Permissions {
@@ -29,11 +31,19 @@ impl Permissions {
     pub const TRADE: Self = Self {
         enter: true,
         cancel: true,
+        drop_copy: false,
     };
     /// Cancels alone.
     pub const CANCEL_ONLY: Self = Self {
         enter: false,
         cancel: true,
+        drop_copy: false,
+    };
+    /// Copies of reports alone.
+    pub const DROP_COPY: Self = Self {
+        enter: false,
+        cancel: false,
+        drop_copy: true,
     };
 }
 

@@ -153,6 +153,12 @@ impl Lease {
         })
     }
 
+    /// Whether the account is one of the credential's.
+    pub(super) fn has(&self, account: AccountId) -> bool {
+        let references = self.references.as_ref();
+        references.is_some_and(|references| references.contains_key(&account))
+    }
+
     /// The last reference used for an account; `None` where the credential may
     /// not use it, whether it exists or not.
     #[inline]

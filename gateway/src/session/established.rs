@@ -238,6 +238,15 @@ impl Established {
         Ok(())
     }
 
+    pub(super) fn takes_copies(&self) -> bool {
+        self.lease.entry.permissions.drop_copy
+    }
+
+    /// Whether a report of the account is to be copied to this session.
+    pub(super) fn is_copied(&self, account: AccountId) -> bool {
+        self.takes_copies() && self.lease.has(account)
+    }
+
     /// Says that it is there, asks whether the client is, or gives it up.
     pub(super) fn tick(&mut self, now: Nanos, out: &mut Outbound) -> Result<(), TerminateReason> {
         let silence = Duration::from_nanos(now.since(self.heard));

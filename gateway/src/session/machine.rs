@@ -145,6 +145,34 @@ impl Session {
         }
     }
 
+    /// Whether the session is established to have copies of reports.
+    #[must_use]
+    pub fn takes_copies(&self) -> bool {
+        match &self.phase {
+            Phase::Established(established) => established.takes_copies(),
+            _ => false,
+        }
+    }
+
+    /// Passes on a copy of a report, if it is of an account that the session is to
+    /// have copies of; whether it is.
+    pub fn copy(
+        &mut self,
+        report: &Report,
+        now: Nanos,
+        out: &mut Outbound,
+        counts: &mut Counts,
+    ) -> bool {
+        let Phase::Established(established) = &self.phase else {
+            return false;
+        };
+        let is_its = established.is_copied(report.account);
+        if is_its {
+            self.report(report, false, now, out, counts);
+        }
+        is_its
+    }
+
     /// Looks at the deadlines.
     pub fn tick(&mut self, now: Nanos, out: &mut Outbound) {
         let timing = &self.rules.timing;
