@@ -405,7 +405,31 @@ pub const JOURNAL_SEGMENT_BYTES_MIN: u64 = 8 << 20;
 /// Bytes of a segment, at most: recovery reads a segment into memory.
 pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 1 << 30;
 
+/// Requests to a venue that wait for the journal, of one shard: two turns of the
+/// largest batch; at half of it the shard takes no more commands.
+pub const SHARD_VENUE_HELD_MAX: usize = 16_384;
+
+/// Reports of one shard that wait for the journal without an allocation; what is
+/// open there bounds them.
+pub const SHARD_REPORTS_HELD: usize = 16_384;
+
+/// Accounts that a shard's turn notes once each, when it changes them often.
+pub const SHARD_TOUCHED_FILTER: usize = 1_024;
+
+/// How long a shard that ends waits for its last group.
+pub const SHARD_CLOSE_WAIT: core::time::Duration = core::time::Duration::from_secs(5);
+
+/// Orders that a shard asks its venue for in one turn after a restart.
+pub const RECONCILE_QUERIES_PER_TURN: usize = 16;
+
+/// Nanoseconds until an order is asked for again, at first: 100 ms.
+pub const RECONCILE_PAUSE_MIN: u64 = 100_000_000;
+
+/// The same, at most: 60 s (rule O21).
+pub const RECONCILE_PAUSE_MAX: u64 = 60_000_000_000;
+
 const _: () = {
+    assert!(SHARD_VENUE_HELD_MAX / 2 >= BATCH_MAX * 16);
     assert!(JOURNAL_RECORD_UNITS_MAX <= u8::MAX as usize);
     assert!(JOURNAL_RING_UNITS >= 2 * JOURNAL_GROUP_UNITS_MAX);
     assert!(

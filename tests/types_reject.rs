@@ -58,6 +58,7 @@ const PINNED: &[(u16, &str)] = &[
     (49, "KillSwitchArmed"),
     (50, "PolicyFailed"),
     (51, "OrderPending"),
+    (52, "JournalFull"),
     (254, "Custom"),
     (255, "Other"),
 ];

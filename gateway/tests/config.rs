@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use config_text::{ASSETS, in_its_part, problem, problems};
 
+use std::path::Path;
+
 use pitlane::orders::venue::sim::Phase;
 use pitlane::types::{AccountId, Amount, AssetId, GroupId, Price};
 use pitlane_gateway::config::{
-    AccountAccess, Config, ConfigError, Idle, Io, Mode, PermissionSet, Shards,
+    AccountAccess, Config, ConfigError, Idle, Io, JournalMode, Mode, PermissionSet, Shards,
 };
 use proptest::prelude::*;
 
@@ -194,9 +196,20 @@ fn money_is_text_and_never_a_float() {
 }
 
 #[test]
-fn a_journal_that_is_not_there_is_not_promised() {
-    let shown = problem("[journal]\nmode = \"sync\"\n");
-    assert!(shown.contains("there is no journal yet"), "{shown}");
+fn j03_a_journal_is_sync_unless_it_is_said_otherwise() {
+    assert_eq!(Config::default().journal.mode, JournalMode::Sync);
+    let text = "[journal]\nmode = \"async\"\ndir = \"/x\"\nsync_every = \"2s\"\n\
+                segment_mib = 8\ngroups_max = 3\n";
+    let journal = Config::parse("test.toml", text).unwrap().journal;
+    assert_eq!(journal.mode, JournalMode::Async);
+    assert_eq!(journal.dir, Path::new("/x"));
+    assert_eq!(journal.sync_every.as_millis(), 2_000);
+    assert_eq!((journal.segment_mib, journal.groups_max), (8, 3));
+    for wrong in ["sync_every = \"61s\"", "segment_mib = 7", "groups_max = 0"] {
+        let key = wrong.split(' ').next().unwrap();
+        let shown = problem(&format!("[journal]\n{wrong}\n"));
+        assert!(shown.contains(&format!("journal.{key}")), "{shown}");
+    }
     assert!(problem("[journal]\nmode = \"of\"\n").contains("did you mean \"off\"?"));
 }
 

@@ -30,6 +30,8 @@ fn public(id: u8) -> String {
 fn config(mode: &str) -> String {
     format!(
         r#"
+[journal]
+mode = "off"
 [gateway]
 listen = "127.0.0.1:0"
 {mode}

@@ -40,6 +40,8 @@ fn start(mode: &str, more: &str, strategies: &Strategies) -> Result<Gateway, Sta
 listen = "127.0.0.1:0"
 {mode}
 {more}
+[journal]
+mode = "off"
 [[asset]]
 id = 1
 name = "USD"

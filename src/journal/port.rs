@@ -113,11 +113,20 @@ impl JournalPort {
     /// Whether the shard may take more work: what it is given can be committed,
     /// and few enough groups wait for the disk (rule J4).
     #[inline]
-    pub fn takes_work(&mut self) -> bool {
-        self.release();
-        self.unreleased.len() < self.groups_max
+    #[must_use]
+    pub fn takes_work(&self) -> bool {
+        let is_released = |last: &u64| *last <= self.watermark.durable();
+        (self.unreleased.len() < self.groups_max
+            || self.unreleased.front().is_some_and(is_released))
             && self.gathered.len() < JOURNAL_GROUP_UNITS_MAX / 2
             && self.ring.slots() >= JOURNAL_GROUP_UNITS_MAX
+    }
+
+    /// Units that are gathered and were not handed over.
+    #[inline]
+    #[must_use]
+    pub const fn gathered_units(&self) -> usize {
+        self.gathered.len()
     }
 
     /// Whether something is gathered that was not handed over.

@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use super::fault::JournalFault;
 use super::segment::{preparing_name, segment_name};
 use super::storage::{Storage, StorageFile, is_full, write_all_at};
-use super::watermark::Watermark;
+use super::watermark::{Condition, Watermark};
 
 /// How long a full disk is left alone before room is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -66,6 +66,8 @@ pub(super) struct SpareThread<F> {
     /// Dropped to end the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// Where it says that the disk is full.
+    watermark: Arc<Watermark>,
 }
 
 impl<F: StorageFile> SpareThread<F> {
@@ -77,22 +79,32 @@ impl<F: StorageFile> SpareThread<F> {
     ) -> io::Result<Self> {
         let (sender, spares) = bounded(1);
         let (stop, stopped) = bounded(0);
-        let make = move || make_ahead(&storage, first, bytes, &watermark, &sender, &stopped);
+        let told = Arc::clone(&watermark);
+        let make = move || make_ahead(&storage, first, bytes, &told, &sender, &stopped);
         let thread = Builder::new().name("journal-spare".into()).spawn(make)?;
         Ok(Self {
             spares,
             stop: Some(stop),
             thread: Some(thread),
+            watermark,
         })
     }
 
     fn take(&self) -> Result<Spare<F>, NoSegment> {
-        match self.spares.recv_timeout(LOOK_AGAIN) {
-            Ok(Ok(spare)) => Ok(spare),
-            Ok(Err(fault)) => Err(NoSegment::Failed(fault)),
-            Err(RecvTimeoutError::Timeout) => Err(NoSegment::Full),
-            // It has told its fault, or panicked.
-            Err(RecvTimeoutError::Disconnected) => Err(NoSegment::Failed(JournalFault::Panicked)),
+        loop {
+            return match self.spares.recv_timeout(LOOK_AGAIN) {
+                Ok(Ok(spare)) => Ok(spare),
+                Ok(Err(fault)) => Err(NoSegment::Failed(fault)),
+                Err(RecvTimeoutError::Timeout) => match self.watermark.condition() {
+                    Condition::SpaceLow => Err(NoSegment::Full),
+                    // A slow disk is not a full one.
+                    Condition::Running | Condition::Failed => continue,
+                },
+                // It has told its fault, or panicked.
+                Err(RecvTimeoutError::Disconnected) => {
+                    Err(NoSegment::Failed(JournalFault::Panicked))
+                }
+            };
         }
     }
 }

@@ -13,5 +13,5 @@ pub mod venue;
 pub use code::{Code, Refusal};
 pub use identity::{IdentitySource, NoEntropy, RandomIdentity};
 pub use index::SlotIndex;
-pub use realized::{OutOfRange, RealizedPnl};
+pub use realized::{CostImage, OutOfRange, RealizedPnl};
 pub use table::{OpenError, OpenOrder, OrderKey, OrderTable, PendingCancel, PendingReplace};

@@ -6,7 +6,7 @@
 //! realized. The share is rounded against the account, by less than the
 //! smallest unit, and what is rounded stays in the cost, so that money that came
 //! and went, what is realized and what is still in the position always add up
-//! (K11). Positions are those traded since the start: an opening balance has no
+//! (K11). Positions are those traded since the first start: an opening balance has no
 //! known cost and is none.
 
 use hashbrown::HashMap;
@@ -56,6 +56,40 @@ impl RealizedPnl {
         let (after, realized) = position.trade(side == Side::Sell, quantity, price)?;
         *position = after;
         Ok(realized)
+    }
+}
+
+/// An open position at cost, as it is kept over a restart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CostImage {
+    /// It is short.
+    pub is_short: bool,
+    /// How much, in units of a quantity.
+    pub size: u64,
+    /// What a long one has cost, or a short one has brought; 18 decimals.
+    pub cost: u128,
+}
+
+impl RealizedPnl {
+    /// What is open of an instrument; flat where nothing was traded.
+    #[must_use]
+    pub fn cost_image(&self, account: AccountId, instrument: InstrumentId) -> CostImage {
+        let position = self.positions.get(&(account, instrument));
+        position.map_or_else(CostImage::default, |position| CostImage {
+            is_short: position.is_short,
+            size: position.size,
+            cost: position.cost,
+        })
+    }
+
+    /// Sets what is open as it was.
+    pub fn restore(&mut self, account: AccountId, instrument: InstrumentId, image: CostImage) {
+        let position = Position {
+            is_short: image.is_short,
+            size: image.size,
+            cost: image.cost,
+        };
+        self.positions.insert((account, instrument), position);
     }
 }
 

@@ -21,6 +21,11 @@ impl RecentFills {
         }
     }
 
+    /// Whether the fill is among them.
+    pub(crate) fn knows(&self, id: u64) -> bool {
+        self.ids.contains(&id)
+    }
+
     /// Remembers a fill; `false` if it was known.
     pub(crate) fn first_time(&mut self, id: u64) -> bool {
         if !self.ids.insert(id) {

@@ -8,8 +8,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::callbacks::{Callbacks, RiskRequest};
+use super::journaling::ShardJournal;
 use super::monitor::ShardMonitor;
+use super::outlet::Outlet;
 use super::ports::{AddError, ComponentPorts};
+use super::reconciliation::Reconciliation;
 use super::reports::ReportSender;
 use crate::dispatch::{Dispatcher, ReportCounter, ShardEvent};
 use crate::limits::VENUE_EVENTS_MAX;
@@ -27,15 +30,16 @@ use crate::types::{
 
 /// What one shard owns: its risk engine, its open orders, its venue, and who is
 /// told of what it does.
-pub struct Admission<V, I> {
+pub struct Admission<V: Venue, I: IdentitySource> {
     pub(super) shard: ShardId,
     pub(super) risk: RiskEngine,
     pub(super) orders: OrderTable,
-    pub(super) venue: V,
+    /// The way to the venue.
+    pub(super) outlet: Outlet<V>,
     pub(super) identities: I,
     pub(super) callbacks: Callbacks,
     /// Reports so far, by credential.
-    sequences: Vec<u64>,
+    pub(super) sequences: Vec<u64>,
     pub(super) counts: Counts,
     /// What trades have realized, for the P&L kill switch.
     pub(super) realized: RealizedPnl,
@@ -44,6 +48,10 @@ pub struct Admission<V, I> {
     pub(super) wanted: VecDeque<ReservationToken>,
     /// The firm-wide halt that this shard has followed.
     pub(super) halted: Option<RejectCode>,
+    /// `None`: nothing survives a restart.
+    pub(super) journal: Option<Box<ShardJournal>>,
+    /// What a restart left to be asked for.
+    pub(super) reconciliation: Reconciliation,
 }
 
 /// What a shard did since it started.
@@ -57,6 +65,8 @@ pub struct Counts {
     pub rejected: u64,
     /// Executions booked.
     pub executed: u64,
+    /// Executions that were booked before and told again.
+    pub repeated_fills: u64,
     /// Venue events for an order that this shard does not have.
     pub stray_events: u64,
     /// Executions and ends that a person should look at.
@@ -79,7 +89,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             shard,
             risk,
             orders: OrderTable::new(orders_max, seed),
-            venue,
+            outlet: Outlet::direct(venue),
             identities,
             callbacks: Callbacks::new(ports),
             sequences: vec![0; usize::from(u16::MAX) + 1],
@@ -87,11 +97,14 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             realized: RealizedPnl::default(),
             wanted: VecDeque::new(),
             halted: None,
+            journal: None,
+            reconciliation: Reconciliation::default(),
         }
     }
 
     /// Runs one command to where the venue has it, or it is refused.
     pub fn command(&mut self, command: &Command, now: Nanos) {
+        self.split_group();
         if self.callbacks.is_behind() {
             self.callbacks.run(now);
         }
@@ -117,7 +130,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
                     account,
                     reference: target,
                 };
-                if let Err(code) = self.replace(reference, &key, price, quantity, now) {
+                if let Err(code) = self.replace(origin, reference, &key, price, quantity, now) {
                     self.refuse_change(origin, reference, &key, code);
                 }
             }
@@ -132,7 +145,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
                     account,
                     reference: target,
                 };
-                if let Err(code) = self.cancel(reference, &key, now) {
+                if let Err(code) = self.cancel(origin, reference, &key, now) {
                     self.refuse_change(origin, reference, &key, code);
                 }
             }
@@ -183,16 +196,27 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
     }
 
     /// Everything that is no command: firm-wide halts, cancels that risk wants,
-    /// at most `budget` venue events, callbacks and what they send, and the
-    /// reports' announcement. Whether there was anything to do.
+    /// at most `budget` venue events, callbacks and what they send, the journal's
+    /// group, and the reports' announcement. Whether there was anything to do.
     pub fn turn(&mut self, now: Nanos, budget: usize) -> bool {
         self.callbacks.see(now);
-        self.follow_halt();
-        self.withdraw_wanted();
-        let settled = self.settle(budget, now);
-        let is_left = self.call_back(now);
-        let moved = self.flush();
-        settled > 0 || moved || is_left
+        let released = self.release();
+        let mut worked = false;
+        // What finds no room in the journal waits at the venue.
+        if self.has_journal_room() {
+            self.follow_halt();
+            self.withdraw_wanted();
+            worked = self.ask_venue(now) | (self.settle(budget, now) > 0);
+            worked |= self.call_back(now);
+        }
+        self.seal();
+        self.flush() | worked | released
+    }
+
+    fn has_journal_room(&self) -> bool {
+        self.journal
+            .as_ref()
+            .is_none_or(|journal| journal.takes_work())
     }
 
     /// Runs callbacks and the commands that they send, as far as a turn goes;
@@ -220,12 +244,18 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         if served.is_err() {
             self.counts.alarms += 1;
         }
+        match request {
+            RiskRequest::Block { account, .. } | RiskRequest::Unblock { account } => {
+                self.write_block(account);
+            }
+        }
     }
 
-    /// Whether commands may be taken: not while reports wait for room.
+    /// Whether commands may be taken: not while reports wait for room, nor while
+    /// too much waits for the journal.
     #[must_use]
     pub fn takes_commands(&self) -> bool {
-        !self.callbacks.reports_wait()
+        !self.callbacks.reports_wait() && self.outlet.has_room() && self.has_journal_room()
     }
 
     /// Who is told of this shard's events: register strategies, feeds and alarms
@@ -277,7 +307,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
 
     /// The venue, for its owner to steer.
     pub const fn venue_mut(&mut self) -> &mut V {
-        &mut self.venue
+        &mut self.outlet.venue
     }
 
     /// The risk engine, to look at.
@@ -298,8 +328,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             account: order.account,
             reference,
         };
-        if self.callbacks.refuses_orders() {
-            let code = RejectCode::SystemUnavailable;
+        if let Some(code) = self.closed_to(order.account) {
             self.refuse_order(origin, reference, order, (code, RejectScope::Order));
             return;
         }
@@ -314,6 +343,9 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         let reservation = match self.risk.execute_pre_trade(order, now) {
             Ok(reservation) => reservation,
             Err(rejects) => {
+                if rejects.scope() == RejectScope::Account {
+                    self.write_block(order.account);
+                }
                 self.refuse_order(origin, reference, order, first_of(&rejects));
                 return;
             }
@@ -335,10 +367,14 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             "the reservation is this call's own, and the table admits the key"
         );
         self.counts.accepted += 1;
+        self.touch_order(id);
+        if self.journal.is_some() && self.risk.hold_moves(reservation) {
+            self.touch_account(order.account, order.instrument);
+        }
         self.report(&open, ReportKind::Accepted, reference, None);
         self.withdraw_asked();
 
-        let sent = self.venue.submit(&VenueOrder {
+        let sent = self.outlet.submit(&VenueOrder {
             id,
             instrument: order.instrument,
             side: order.side,
@@ -355,8 +391,19 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         }
     }
 
+    /// Why no new order of an account is taken, whatever it is.
+    #[inline]
+    fn closed_to(&self, account: AccountId) -> Option<RejectCode> {
+        if self.callbacks.refuses_orders() || self.reconciliation.holds(account) {
+            return Some(RejectCode::SystemUnavailable);
+        }
+        self.has_no_room_for_orders()
+            .then_some(RejectCode::JournalFull)
+    }
+
     fn replace(
         &mut self,
+        origin: Origin,
         reference: ClientReference,
         key: &OrderKey,
         price: Price,
@@ -367,8 +414,8 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             .orders
             .find(key)
             .ok_or(order_level(RejectCode::UnknownOrder))?;
-        if self.callbacks.refuses_orders() {
-            return Err(order_level(RejectCode::SystemUnavailable));
+        if let Some(code) = self.closed_to(key.account) {
+            return Err(order_level(code));
         }
         if open.replacing.is_some() || open.cancelling.is_some() {
             return Err(order_level(RejectCode::OrderPending));
@@ -381,14 +428,21 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             quantity: Some(quantity),
             ..open.order
         };
-        self.risk
-            .replace(open.reservation, &after, now)
-            .map_err(|rejects| first_of(&rejects))?;
-        if let Err(error) = self.venue.replace(open.id, price, quantity) {
+        let judged = self.risk.replace(open.reservation, &after, now);
+        if let Err(rejects) = judged {
+            if rejects.scope() == RejectScope::Account {
+                self.write_block(key.account);
+            }
+            return Err(first_of(&rejects));
+        }
+        self.touch_order(open.id);
+        self.touch_account(key.account, open.order.instrument);
+        if let Err(error) = self.outlet.replace(open.id, price, quantity) {
             self.put_back(&open, &open.order, now);
             return Err(order_level(code_of(error)));
         }
         if let Some(order) = self.orders.get_mut(open.id) {
+            Self::adopt(order, origin);
             order.replacing = Some(PendingReplace { reference, after });
         }
         Ok(())
@@ -396,6 +450,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
 
     fn cancel(
         &mut self,
+        origin: Origin,
         reference: ClientReference,
         key: &OrderKey,
         now: Nanos,
@@ -409,8 +464,10 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             // It is on its way out already: the client is told when it is gone.
             Some(PendingCancel::Risk) => {
                 if let Some(order) = self.orders.get_mut(open.id) {
+                    Self::adopt(order, origin);
                     order.cancelling = Some(PendingCancel::Client(reference));
                 }
+                self.touch_order(open.id);
                 return Ok(());
             }
             None => {}
@@ -418,12 +475,14 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         self.risk
             .allow_cancel(key.account, now)
             .map_err(|rejects| first_of(&rejects))?;
-        self.venue
+        self.outlet
             .cancel(open.id)
             .map_err(|error| order_level(code_of(error)))?;
         if let Some(order) = self.orders.get_mut(open.id) {
+            Self::adopt(order, origin);
             order.cancelling = Some(PendingCancel::Client(reference));
         }
+        self.touch_order(open.id);
         Ok(())
     }
 
@@ -519,7 +578,14 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         let sequence = &mut self.sequences[usize::from(report.origin.credential)];
         *sequence += 1;
         report.sequence = *sequence;
+        self.write_report(&report);
         self.callbacks.tell(report);
+    }
+}
+
+impl<V: Venue, I: IdentitySource> Drop for Admission<V, I> {
+    fn drop(&mut self) {
+        self.close_journal();
     }
 }
 

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::held::Held;
 use super::monitor::ShardMonitor;
 use super::ports::{AddError, add};
 use super::reports::{DROP_COPY_PORT, ReportSender};
@@ -17,22 +18,60 @@ use crate::dispatch::{
     CommandQueue, ComponentId, DispatchError, Dispatcher, Lifecycle, MARKS, MeteredReports,
     REPORTS, ReportFeed, ReportSink, ShardEvent,
 };
-use crate::limits::{DISPATCH_PASS, SHARD_CALLBACK_PASSES, SHARD_CALLBACKS_HIGH};
+use crate::limits::{
+    DISPATCH_PASS, SHARD_CALLBACK_PASSES, SHARD_CALLBACKS_HIGH, SHARD_REPORTS_HELD,
+};
 use crate::time::Nanos;
 use crate::types::{AccountId, Command, InstrumentId, Price, RejectCode, Report};
 
 /// The rings to the I/O threads: the feed sends on them, the shard announces.
 #[derive(Clone)]
-struct Ports(Rc<RefCell<Vec<ReportSender>>>);
+struct Ports(Rc<RefCell<PortSet>>);
 
-impl ReportSink for Ports {
-    fn report(&mut self, report: &Report) {
+struct PortSet {
+    senders: Vec<ReportSender>,
+    /// Reports that wait for the journal; `None` where none do.
+    held: Option<Held<Outgoing>>,
+}
+
+/// A report on its way out.
+struct Outgoing {
+    report: Report,
+    /// A drop copy: every I/O thread gets it.
+    to_all: bool,
+}
+
+impl PortSet {
+    /// Sends a report, or keeps it for the journal.
+    fn take(&mut self, report: &Report, to_all: bool) {
+        match &mut self.held {
+            Some(held) => held.push(Outgoing {
+                report: *report,
+                to_all,
+            }),
+            None => self.send(report, to_all),
+        }
+    }
+
+    fn send(&mut self, report: &Report, to_all: bool) {
+        if to_all {
+            for sender in &mut self.senders {
+                sender.send(*report);
+            }
+            return;
+        }
         // A port that does not exist is a command that no I/O thread sent; there
         // is nobody to tell.
         let port = usize::from(report.origin.port);
-        if let Some(port) = self.0.borrow_mut().get_mut(port) {
-            port.send(*report);
+        if let Some(sender) = self.senders.get_mut(port) {
+            sender.send(*report);
         }
+    }
+}
+
+impl ReportSink for Ports {
+    fn report(&mut self, report: &Report) {
+        self.0.borrow_mut().take(report, false);
     }
 }
 
@@ -44,9 +83,7 @@ impl ReportSink for Copies {
     fn report(&mut self, report: &Report) {
         let mut copy = *report;
         copy.origin.port = DROP_COPY_PORT;
-        for port in self.0.0.borrow_mut().iter_mut() {
-            port.send(copy);
-        }
+        self.0.0.borrow_mut().take(&copy, true);
     }
 }
 
@@ -85,7 +122,9 @@ pub(super) struct Callbacks {
 impl Callbacks {
     pub(super) fn new(ports: Vec<ReportSender>) -> Self {
         let dispatcher = Rc::new(Dispatcher::new());
-        let ports = Ports(Rc::new(RefCell::new(ports)));
+        let held = None;
+        let senders = ports;
+        let ports = Ports(Rc::new(RefCell::new(PortSet { senders, held })));
         let feed = ReportFeed::new("client reports", ports.clone());
         let feed = add(&dispatcher, Box::new(feed), &[REPORTS]).ok();
         let monitor = Arc::<ShardMonitor>::default();
@@ -213,6 +252,7 @@ impl Callbacks {
     pub(super) fn flush(&self) -> bool {
         let mut ports = self.ports.0.borrow_mut();
         let moved = ports
+            .senders
             .iter_mut()
             .fold(false, |moved, port| port.flush() | moved);
         while let Some(alarm) = self.dispatcher.take_alarm() {
@@ -223,7 +263,45 @@ impl Callbacks {
 
     /// Whether a reader is so late that its reports wait.
     pub(super) fn reports_wait(&self) -> bool {
-        self.ports.0.borrow().iter().any(ReportSender::is_behind)
+        let ports = self.ports.0.borrow();
+        ports.senders.iter().any(ReportSender::is_behind)
+    }
+
+    /// From now on reports wait for [`mark_reports`](Self::mark_reports) and
+    /// [`release_reports`](Self::release_reports).
+    pub(super) fn hold_reports(&self) {
+        self.ports.0.borrow_mut().held = Some(Held::with_capacity(SHARD_REPORTS_HELD));
+    }
+
+    /// What was told since the last mark may leave when record `after` is
+    /// durable.
+    pub(super) fn mark_reports(&self, after: u64) {
+        if let Some(held) = &mut self.ports.0.borrow_mut().held {
+            held.mark(after);
+        }
+    }
+
+    /// Whether a report may leave.
+    pub(super) fn reports_due(&self, durable: u64) -> bool {
+        let ports = self.ports.0.borrow();
+        ports.held.as_ref().is_some_and(|held| held.is_due(durable))
+    }
+
+    /// Sends what may leave; whether anything was.
+    pub(super) fn release_reports(&self, durable: u64) -> bool {
+        let ports = &mut *self.ports.0.borrow_mut();
+        let mut any = false;
+        while let Some(out) = ports.held.as_mut().and_then(|held| held.take_due(durable)) {
+            ports.send(&out.report, out.to_all);
+            any = true;
+        }
+        any
+    }
+
+    /// Whether reports wait for the journal.
+    pub(super) fn holds_reports(&self) -> bool {
+        let ports = self.ports.0.borrow();
+        ports.held.as_ref().is_some_and(|held| !held.is_empty())
     }
 }
 

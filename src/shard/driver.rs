@@ -36,6 +36,10 @@ impl<V: Venue + 'static, I: IdentitySource + 'static> LocalDriver for Admission<
     }
 
     fn rest(&self, _now: Nanos) -> Rest {
+        if self.holds_back() {
+            // The disk is quicker than a sleep; its journal's thread gets the core.
+            return Rest::Never;
+        }
         // A venue on another thread cannot wake this one, and neither can an
         // I/O thread that makes room for reports.
         Rest::AtMost(VENUE_LOOK)

@@ -3,14 +3,23 @@
 mod admission;
 mod callbacks;
 mod driver;
+mod held;
+mod journaling;
 mod monitor;
+mod outlet;
 mod ports;
+mod reconciliation;
+pub mod record;
+mod recovery;
 mod reports;
 mod settlement;
+mod state;
 mod withdrawal;
 
 pub use admission::{Admission, Counts};
 pub use callbacks::RiskRequest;
 pub use monitor::ShardMonitor;
 pub use ports::{AddError, ComponentPorts};
+pub use reconciliation::VenueMemory;
 pub use reports::{DROP_COPY_PORT, ReportBell, ReportReceiver, ReportSender, report_ring};
+pub use state::{ShardState, StateError};

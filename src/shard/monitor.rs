@@ -18,6 +18,7 @@ pub struct ShardMonitor {
     all: OnceLock<Arc<AtomicBool>>,
     watcher: OnceLock<Thread>,
     pub(super) meter: Arc<ReportMeter>,
+    journal_failed: AtomicBool,
 }
 
 impl ShardMonitor {
@@ -63,6 +64,20 @@ impl ShardMonitor {
     #[must_use]
     pub fn alarms_lost(&self) -> u64 {
         self.alarms_lost.load(Ordering::Relaxed)
+    }
+
+    /// Whether the shard's journal has failed: it acknowledges nothing any more,
+    /// and the process should say so and stop (rule J8).
+    #[must_use]
+    pub fn has_journal_failed(&self) -> bool {
+        self.journal_failed.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    pub(super) fn journal_failed(&self) {
+        if !self.journal_failed.swap(true, Ordering::Relaxed) {
+            self.wake();
+        }
     }
 
     pub(super) fn peer_halted(&self) -> bool {

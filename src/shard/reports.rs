@@ -117,6 +117,11 @@ impl ReportReceiver {
 }
 
 impl ReportBell {
+    /// Wakes who waits: something that is no report has changed.
+    pub fn ring(&self) {
+        self.0.wake();
+    }
+
     /// Ready when one of `receivers` has a report; else the task is woken when
     /// one comes.
     pub fn poll_ready(&self, cx: &mut Context<'_>, receivers: &[ReportReceiver]) -> Poll<()> {

@@ -3,6 +3,7 @@
 //! A fact is never refused: an execution is booked whatever else is wrong.
 
 use super::admission::{Admission, order_level};
+use super::record::OrderStanding;
 use crate::orders::venue::{Venue, VenueEvent};
 use crate::orders::{IdentitySource, OpenOrder, OutOfRange, PendingCancel};
 use crate::risk::ExecutionReport;
@@ -25,9 +26,10 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
     /// Takes at most `budget` events from the venue; how many there were.
     pub fn settle(&mut self, budget: usize, now: Nanos) -> usize {
         for taken in 0..budget {
-            let Some(event) = self.venue.next_event() else {
+            let Some(event) = self.outlet.next_event() else {
                 return taken;
             };
+            self.split_group();
             self.apply(event, now);
         }
         budget
@@ -60,14 +62,20 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             VenueEvent::CancelRejected { id, code } => self.refuse_pending(id, code, now),
             // A person undoes what was booked: positions may have moved on.
             VenueEvent::Busted { .. } => self.counts.alarms += 1,
+            VenueEvent::Snapshot(ref snapshot) => self.answered(snapshot, now),
             // This shard asks for none.
-            VenueEvent::Snapshot(_) | VenueEvent::OpenOrders { .. } => {
+            VenueEvent::OpenOrders { .. } => {
                 self.counts.stray_events += 1;
             }
         }
     }
 
     fn execute(&mut self, id: ClientOrderId, fill: Fill, now: Nanos) {
+        if self.risk.knows_fill(fill.id) {
+            // Told again, after a restart or by a venue that repeats itself.
+            self.counts.repeated_fills += 1;
+            return;
+        }
         let Some(order) = self.orders.get_mut(id) else {
             self.counts.stray_events += 1;
             return;
@@ -87,14 +95,16 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         self.send(report);
         self.callbacks.mark(open.order.instrument, fill.price);
         if fill.leaves.is_zero() {
-            self.close(id);
+            self.close(id, OrderStanding::Filled);
             self.answer_overtaken(&open, None);
         }
     }
 
     /// The venue, or the way to it, refused the order: it never worked.
     pub(super) fn end_rejected(&mut self, id: ClientOrderId, code: RejectCode, now: Nanos) {
-        let Some(open) = self.close(id) else { return };
+        let Some(open) = self.close(id, OrderStanding::Rejected) else {
+            return;
+        };
         self.counts.rejected += 1;
         self.settle_hold(&open, None, true, now);
         self.report(
@@ -106,8 +116,10 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         self.answer_overtaken(&open, None);
     }
 
-    fn end_canceled(&mut self, id: ClientOrderId, now: Nanos) {
-        let Some(open) = self.close(id) else { return };
+    pub(super) fn end_canceled(&mut self, id: ClientOrderId, now: Nanos) {
+        let Some(open) = self.close(id, OrderStanding::Canceled) else {
+            return;
+        };
         self.settle_hold(&open, None, true, now);
         let asked = open.cancelling.and_then(PendingCancel::reference);
         let reference = asked.unwrap_or(open.reference);
@@ -132,6 +144,8 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             confirmed.is_ok(),
             "an open order's token names its hold: {confirmed:?}"
         );
+        self.touch_order(id);
+        self.touch_account(open.order.account, open.order.instrument);
         let reference = pending.map_or(open.reference, |pending| pending.reference);
         self.report(&open, ReportKind::Replaced, reference, None);
     }
@@ -146,9 +160,11 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         if let Some(pending) = order.replacing.take() {
             let open = *order;
             self.put_back(&open, &open.order, now);
+            self.touch_order(id);
             self.report_refusal(&open, pending.reference, code);
         } else if let Some(pending) = order.cancelling.take() {
             let open = *order;
+            self.touch_order(id);
             if let Some(reference) = pending.reference() {
                 self.report_refusal(&open, reference, code);
             }
@@ -164,6 +180,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             back.is_ok(),
             "an open order's token names its hold: {back:?}"
         );
+        self.touch_account(open.order.account, open.order.instrument);
     }
 
     /// Books what happened to an order's hold.
@@ -187,6 +204,10 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             "an open order's token names its hold: {booked:?}"
         );
         let outcome = booked.unwrap_or_default();
+        self.touch_account(open.order.account, open.order.instrument);
+        if !is_final {
+            self.touch_order(open.id);
+        }
         if !outcome.alarms.is_empty() {
             self.counts.alarms += 1;
         }
@@ -216,10 +237,14 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
 
     /// Takes an order out, and answers what was still asked of it: a cancel or
     /// a replace that its end has overtaken (every request resolves once).
-    fn close(&mut self, id: ClientOrderId) -> Option<OpenOrder> {
+    fn close(&mut self, id: ClientOrderId, standing: OrderStanding) -> Option<OpenOrder> {
         let closed = self.orders.close(id);
-        if closed.is_none() {
-            self.counts.stray_events += 1;
+        match &closed {
+            Some(open) => {
+                self.write_end(open, standing);
+                self.reconciliation.resolve(id);
+            }
+            None => self.counts.stray_events += 1,
         }
         closed
     }

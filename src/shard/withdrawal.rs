@@ -48,8 +48,12 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             if let Some(order) = self.orders.holder_mut(token)
                 && order.cancelling.is_none()
             {
-                match self.venue.cancel(order.id) {
-                    Ok(()) => order.cancelling = Some(PendingCancel::Risk),
+                match self.outlet.cancel(order.id) {
+                    Ok(()) => {
+                        order.cancelling = Some(PendingCancel::Risk);
+                        let id = order.id;
+                        self.touch_order(id);
+                    }
                     Err(_) => return,
                 }
             }

@@ -142,6 +142,8 @@ codes! {
     PolicyFailed = 50,
     /// A replace or cancel of the order is still on its way; try again.
     OrderPending = 51,
+    /// The journal's disk is full: cancels are taken, orders and replaces not.
+    JournalFull = 52,
     /// A custom policy's own reason.
     Custom = 254,
     /// No more specific code fits.

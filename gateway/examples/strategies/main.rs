@@ -60,6 +60,8 @@ fn limit(account: u64, side: Side, price: i64, quantity: i64) -> Order {
 }
 
 const CONFIG: &str = r#"
+[journal]
+mode = "off"
 [gateway]
 listen = "127.0.0.1:0"
 [[asset]]

@@ -62,6 +62,13 @@ impl Births {
         shard
     }
 
+    /// A shard cannot be what its journal says.
+    pub(super) fn refuse(&self, why: StartError) -> ! {
+        *lock(&self.failure) = Some(why);
+        // The engine turns this into an error of its start.
+        resume_unwind(Box::new("a shard cannot be restored"));
+    }
+
     /// Why a shard was not born.
     pub(super) fn failure(&self) -> Option<StartError> {
         lock(&self.failure).take()

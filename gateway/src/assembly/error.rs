@@ -3,7 +3,7 @@
 use pitlane::lanes::{BuildError, SubmitterError};
 use pitlane::orders::NoEntropy;
 use pitlane::orders::venue::sim::SimConfigError;
-use pitlane::risk::{self, AdjustError, LookupError};
+use pitlane::risk::{self, AdjustError, LookupError, RestoreError};
 use pitlane::types::{AccountId, ShardId};
 
 use super::InstallError;
@@ -49,6 +49,35 @@ pub enum StartError {
     /// The venue's thread cannot be started.
     #[error("venue: the system refuses a thread: {0}")]
     Thread(std::io::Error),
+    /// A journal cannot be opened.
+    #[error("journal {folder}: {reason}")]
+    Journal {
+        /// Whose folder.
+        folder: String,
+        /// What is in the way, and what to do.
+        reason: String,
+    },
+    /// The journals are of more shards than are to run.
+    #[error(
+        "the journals in {folder} are of {found} shards, and {asked} are to run; accounts are \
+         divided by the number of shards: start with [engine] shards = {found}"
+    )]
+    JournalShards {
+        /// Where they are.
+        folder: String,
+        /// Shards that have a folder.
+        found: u16,
+        /// Shards to run.
+        asked: u16,
+    },
+    /// The configuration does not fit what a journal says.
+    #[error("shard {}, from its journal: {error}", shard.0)]
+    Restore {
+        /// Which shard.
+        shard: ShardId,
+        /// What does not fit.
+        error: RestoreError,
+    },
     /// A strategy cannot be installed.
     #[error("strategy, in shard {}: {reason}", shard.0)]
     Strategy {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pitlane::dispatch::ReportCounter;
 use pitlane::host::{self, PinOutcome, PinPlan};
+use pitlane::journal::JournalFault;
 use pitlane::lanes::{
     AsyncEngine, EngineBuilder, HdrObserver, LaneSnapshot, StopError, StopReport,
 };
@@ -15,11 +16,12 @@ use pitlane::orders::venue::host_venue;
 use pitlane::orders::venue::sim::{SimVenue, VenueControl};
 use pitlane::risk::{RiskConfig, RiskEngine, SharedLimits};
 use pitlane::shard::{
-    Admission, ReportBell, ReportReceiver, ReportSender, ShardMonitor, report_ring,
+    Admission, ReportBell, ReportReceiver, ReportSender, ShardMonitor, VenueMemory, report_ring,
 };
 use pitlane::types::{AccountId, ShardId};
 
 use super::births::Births;
+use super::journals::{Found, Journals, ShardJournal};
 use super::path::ShardPath;
 use super::settings::{self, shard_of};
 use super::shard::{Shard, ShardVenue};
@@ -31,9 +33,10 @@ use crate::server::{IoUsed, Server, ServerHandle, ServerStats, Stopper, Summary}
 /// A gateway that runs; dropped, it stops at once.
 pub struct Gateway {
     // In the order in which they must end: nobody may come in any more, then
-    // the shards finish, then their venue.
+    // the shards finish, then their journals, then their venue.
     server: ServerHandle,
     engine: AsyncEngine<Shard, HdrObserver>,
+    journals: Journals,
     _venue_thread: Option<VenueThread>,
     venue: VenueControl,
     observer: HdrObserver,
@@ -54,6 +57,8 @@ pub struct Stopped {
     pub measured: LaneSnapshot,
     /// What the shards told, by kind.
     pub told: ReportCounter,
+    /// The journals that failed, and why.
+    pub journals: Vec<(ShardId, JournalFault)>,
 }
 
 /// What one shard is made of, until its thread takes it.
@@ -61,6 +66,7 @@ struct ShardParts {
     venue: ShardVenue,
     identities: RandomIdentity,
     ports: Vec<ReportSender>,
+    journal: Option<ShardJournal>,
 }
 
 impl Gateway {
@@ -101,17 +107,25 @@ impl Gateway {
         make_engine(config, &risk, &shared, ShardId(0), |_| false)?;
         let credentials = Arc::new(settings::credentials(config)?);
 
-        let venue = SimVenue::new(&settings::venue(config))?;
+        let (ports, receivers, bells) = report_rings(&layout);
+        // A shard on a thread of its own looks by itself while something waits.
+        let bell = bells.first().filter(|_| layout.inline);
+        let (journals, from_journals) = Journals::open(config, &layout, bell)?;
+        let mut venue = settings::venue(config);
+        // Its fills must not be taken for those of an earlier run.
+        venue.first_fill = journals.next_fill();
+        let venue = SimVenue::new(&venue)?;
         let control = venue.control();
         let (venues, venue_thread) = place_venue(venue, &layout)?;
-        let (ports, receivers, bells) = report_rings(&layout);
         let mut parts = Vec::new();
-        for (venue, ports) in venues.into_iter().zip(ports) {
+        let of_shards = venues.into_iter().zip(ports).zip(from_journals);
+        for ((venue, ports), journal) in of_shards {
             let identities = RandomIdentity::from_system()?;
             parts.push(Some(ShardParts {
                 venue,
                 identities,
                 ports,
+                journal,
             }));
         }
 
@@ -130,9 +144,19 @@ impl Gateway {
                         venue,
                         identities,
                         ports,
+                        journal,
                     } = parts;
-                    let shard = Admission::new(shard, engine, venue, identities, orders_max, ports);
-                    born.equip(shard, route)
+                    let made = Admission::new(shard, engine, venue, identities, orders_max, ports);
+                    let made = match journal {
+                        None => made,
+                        // The simulated venue has ended with the process.
+                        Some(ShardJournal { port, state }) => made
+                            .with_journal(port, &state, VenueMemory::Lost)
+                            .unwrap_or_else(|error| {
+                                born.refuse(StartError::Restore { shard, error })
+                            }),
+                    };
+                    born.equip(made, route)
                 }
                 // The settings were checked, and each shard is made once; the
                 // engine turns this into an error of its start.
@@ -181,6 +205,7 @@ impl Gateway {
         Ok(Self {
             server,
             engine,
+            journals,
             _venue_thread: venue_thread,
             venue: control,
             observer,
@@ -219,6 +244,18 @@ impl Gateway {
         &self.monitors
     }
 
+    /// What each shard's journal had at the start; nothing where there is none.
+    #[must_use]
+    pub fn found(&self) -> &[Found] {
+        self.journals.found()
+    }
+
+    /// The journals that have failed, and why.
+    #[must_use]
+    pub fn journal_faults(&self) -> Vec<(ShardId, JournalFault)> {
+        self.journals.faults()
+    }
+
     /// To steer the simulated venue's phases.
     #[must_use]
     pub fn venue(&self) -> VenueControl {
@@ -253,12 +290,14 @@ impl Gateway {
         for monitor in &self.monitors {
             told.add(&monitor.told());
         }
+        let journals = self.journals.close();
         Stopped {
             told,
             summary,
             stats,
             lanes,
             measured: self.observer.snapshot(),
+            journals,
         }
     }
 }

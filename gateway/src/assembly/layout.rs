@@ -17,6 +17,8 @@ pub struct Layout {
     pub inline: bool,
     /// How threads wait.
     pub idle: IdleStrategy,
+    /// How the journals' threads wait.
+    pub journal_idle: IdleStrategy,
 }
 
 impl Layout {
@@ -58,6 +60,9 @@ impl Layout {
             io_threads,
             inline,
             idle,
+            // A disk is slower than a wake, and a journal's thread that spins
+            // would keep a core from who has work.
+            journal_idle: IdleStrategy::shared(),
         })
     }
 }

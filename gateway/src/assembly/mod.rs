@@ -9,6 +9,7 @@
 mod births;
 mod error;
 mod gateway;
+mod journals;
 mod layout;
 mod path;
 mod settings;
@@ -18,5 +19,6 @@ mod venue_thread;
 
 pub use error::StartError;
 pub use gateway::{Gateway, Stopped, check};
+pub use journals::Found;
 pub use layout::Layout;
 pub use strategies::{InstallError, Site, Strategies};

@@ -126,6 +126,15 @@ impl OrderPath for ShardPath {
         if !self.staged.is_empty() {
             self.hand_over();
         }
-        self.bell.poll_ready(context, &self.receivers)
+        let ready = self.bell.poll_ready(context, &self.receivers);
+        // After the registration: the journal rings the same bell when more
+        // has become durable.
+        if ready.is_pending()
+            && let Way::Inline(lane) = &mut self.way
+            && lane.driver().is_some_and(|shard| shard.has_due())
+        {
+            return Poll::Ready(());
+        }
+        ready
     }
 }

@@ -29,6 +29,9 @@ pub(super) enum Command {
     Sim(SimArgs),
     /// Make an Ed25519 key pair for a credential
     Keygen(KeygenArgs),
+    /// Look at a journal, live or dead
+    #[command(subcommand)]
+    Journal(JournalCommand),
 }
 
 /// Arguments of `pitlane serve`.
@@ -53,6 +56,63 @@ pub(super) enum ConfigCommand {
     },
     /// Print a commented example to start from
     Example,
+}
+
+/// What `pitlane journal` can do.
+#[derive(Debug, Subcommand)]
+pub(super) enum JournalCommand {
+    /// Say whether every record is whole; exit 1 if not
+    Verify {
+        #[command(flatten)]
+        place: JournalPlace,
+        /// Copy what is whole into this new folder; the journal is left as it is
+        #[arg(long, value_name = "NEW_DIR")]
+        repair: Option<PathBuf>,
+    },
+    /// Count what is in it, and say what is open
+    Stats {
+        #[command(flatten)]
+        place: JournalPlace,
+    },
+    /// Print the records, one a line
+    Dump {
+        #[command(flatten)]
+        place: JournalPlace,
+        /// Begin with this record
+        #[arg(long, default_value_t = 1, value_name = "SEQUENCE")]
+        from: u64,
+        /// Print so many of each shard at most
+        #[arg(long, default_value_t = u64::MAX, value_name = "N", hide_default_value = true)]
+        limit: u64,
+    },
+    /// Print the last records, one a line
+    Tail {
+        #[command(flatten)]
+        place: JournalPlace,
+        /// How many of each shard
+        #[arg(short = 'n', long, default_value_t = 10, value_name = "N")]
+        count: usize,
+    },
+    /// Write every report into a CSV file
+    Export {
+        /// The folder of the journal
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// A file that is not there
+        #[arg(long, value_name = "FILE.csv")]
+        out: PathBuf,
+    },
+}
+
+/// Which journal, and for whom.
+#[derive(Debug, Args)]
+pub(super) struct JournalPlace {
+    /// The folder that `[journal] dir` names, or a shard's in it
+    #[arg(value_name = "DIR")]
+    pub(super) dir: PathBuf,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// Arguments of `pitlane scenario`.
@@ -125,6 +185,17 @@ pub(super) enum Mode {
     Ring,
 }
 
+/// When something may leave the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Journal {
+    /// When it is synced to the disk
+    Sync,
+    /// When it is written; synced every 10 ms
+    Async,
+    /// At once: nothing survives a restart
+    Off,
+}
+
 /// Arguments of `pitlane demo`.
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
@@ -153,6 +224,13 @@ pub(super) struct DemoArgs {
     /// How sockets are served
     #[arg(long, value_enum, default_value_t = Io::Auto)]
     pub(super) io: Io,
+    /// What is written down before anybody is told
+    #[arg(long, value_enum, default_value_t = Journal::Sync)]
+    pub(super) journal: Journal,
+    /// Where the journal goes, and stays; without it to the system's temporary folder,
+    /// and away at the end
+    #[arg(long, value_name = "DIR")]
+    pub(super) journal_dir: Option<PathBuf>,
     /// Send the order flow of a CSV file instead: ts_ns,event,order_id,side,price,qty
     #[arg(long, value_name = "FILE.csv")]
     pub(super) flow: Option<PathBuf>,

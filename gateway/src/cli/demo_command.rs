@@ -2,17 +2,31 @@
 
 use core::num::NonZeroU16;
 
-use super::args::{DemoArgs, Io, Mode};
+use super::args::{DemoArgs, Io, Journal, Mode};
 use super::run::{FAILED, Failure, print};
+use super::scratch::Scratch;
+use crate::config::{JournalMode, JournalSettings};
 use crate::demo::{DemoError, DemoSettings, FlowSettings, Outcome, run_flow, run_workload};
 
 pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
+    let mut journal = JournalSettings {
+        mode: args.journal.into(),
+        ..JournalSettings::default()
+    };
+    // Removed when the run is over, and the journal closed.
+    let mut scratch = None;
+    journal.dir = match &args.journal_dir {
+        Some(dir) => dir.clone(),
+        None if args.journal == Journal::Off => journal.dir,
+        None => scratch.insert(Scratch::new()?).path().to_path_buf(),
+    };
     let settings = DemoSettings {
         accounts: args.accounts,
         window: args.window,
         shards: NonZeroU16::new(args.shards).unwrap_or(NonZeroU16::MIN),
         mode: args.mode.into(),
         io: args.io.into(),
+        journal,
         progress: true,
     };
     let outcome = match &args.flow {
@@ -53,6 +67,16 @@ fn show(outcome: &Outcome, json: bool) -> Result<(), Failure> {
         print(&outcome.to_string());
     }
     Ok(())
+}
+
+impl From<Journal> for JournalMode {
+    fn from(mode: Journal) -> Self {
+        match mode {
+            Journal::Sync => Self::Sync,
+            Journal::Async => Self::Async,
+            Journal::Off => Self::Off,
+        }
+    }
 }
 
 impl From<Io> for crate::config::Io {

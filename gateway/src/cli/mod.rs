@@ -6,9 +6,12 @@
 mod args;
 mod config_command;
 mod demo_command;
+mod journal_command;
+mod journal_json;
 mod keygen;
 mod run;
 mod scenario_command;
+mod scratch;
 mod serve;
 mod sim_command;
 mod watch;

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::args::{Cli, Command};
-use super::{config_command, demo_command, keygen, scenario_command, serve, sim_command};
+use super::{
+    config_command, demo_command, journal_command, keygen, scenario_command, serve, sim_command,
+};
 
 /// The run did not do what it should.
 pub(super) const FAILED: u8 = 1;
@@ -48,6 +50,7 @@ pub fn main() -> ExitCode {
         Command::Scenario(args) => scenario_command::run(&args),
         Command::Sim(args) => sim_command::run(&args),
         Command::Keygen(args) => keygen::run(&args),
+        Command::Journal(command) => journal_command::run(&command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

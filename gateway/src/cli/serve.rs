@@ -12,7 +12,7 @@ use super::run::{Failure, print};
 use super::watch::Watch;
 use crate::assembly::{Gateway, Stopped};
 use crate::client::ClientKey;
-use crate::config::Config;
+use crate::config::{Config, JournalMode};
 use crate::server::IoUsed;
 
 /// How long what is in flight may take after the first signal.
@@ -28,7 +28,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])
         .map_err(|error| Failure::run(format!("signals cannot be taken: {error}")))?;
     let gateway = Gateway::start(&config, 0).map_err(Failure::input)?;
-    describe(&gateway);
+    describe(&gateway, &config);
     let watch = Watch::start(gateway.monitors())
         .map_err(|error| Failure::run(format!("the system refuses a thread: {error}")))?;
     print(&format!("listening on {}\n", gateway.address()));
@@ -52,7 +52,13 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
             stopper.kill();
         }
     });
-    let stopped = gateway.stop(DRAIN);
+    // What a journal that failed has not acknowledged is never answered.
+    let drain = if gateway.journal_faults().is_empty() {
+        DRAIN
+    } else {
+        Duration::ZERO
+    };
+    let stopped = gateway.stop(drain);
     handle.close();
     let _ = again.join();
     watch.end();
@@ -76,7 +82,7 @@ fn refuse_example_key(config: &Config) -> Result<(), Failure> {
     }
 }
 
-fn describe(gateway: &Gateway) {
+fn describe(gateway: &Gateway, config: &Config) {
     let layout = gateway.layout();
     for io in gateway.io() {
         match io {
@@ -109,7 +115,36 @@ fn describe(gateway: &Gateway) {
             }
         }
     }
-    eprintln!("journal: off; nothing survives a restart");
+    describe_journal(gateway, config);
+}
+
+fn describe_journal(gateway: &Gateway, config: &Config) {
+    let journal = &config.journal;
+    let dir = journal.dir.display();
+    match journal.mode {
+        JournalMode::Sync => eprintln!("journal: sync, in {dir}"),
+        JournalMode::Async => eprintln!(
+            "journal: async, in {dir}; a machine that stops can lose the last {} ms",
+            journal.sync_every.as_millis()
+        ),
+        JournalMode::Off => eprintln!("journal: off; nothing survives a restart"),
+    }
+    for (shard, found) in gateway.found().iter().enumerate() {
+        if found.records > 0 {
+            eprintln!(
+                "shard {shard}: {} records read; {} orders were open, and have ended with the \
+                 simulated venue",
+                found.records, found.open_orders
+            );
+        }
+        if let Some(place) = found.cut {
+            eprintln!(
+                "shard {shard}: a torn tail was cut, in segment {} at byte {}: what it held was \
+                 never told to anybody",
+                place.segment, place.offset
+            );
+        }
+    }
 }
 
 fn report(stopped: &Stopped) -> Result<(), Failure> {
@@ -128,6 +163,13 @@ fn report(stopped: &Stopped) -> Result<(), Failure> {
         told(ReportKind::Replaced),
         told(ReportKind::CancelRejected)
     );
+    if let Some((shard, fault)) = stopped.journals.first() {
+        return Err(Failure::run(format!(
+            "shard {}: its journal has failed: {fault}; what was not acknowledged may be lost. \
+             Restart on a disk that works",
+            shard.0
+        )));
+    }
     match &stopped.lanes {
         Ok(lanes) if lanes.is_balanced() => Ok(()),
         Ok(lanes) => Err(Failure::run(format!(

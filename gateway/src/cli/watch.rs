@@ -36,12 +36,20 @@ fn look(monitors: &[Arc<ShardMonitor>], over: &AtomicBool) {
         monitor.watch();
     }
     let mut told_of_end = vec![false; monitors.len()];
+    let mut stopping = false;
     loop {
         // Before the look, so that the last one sees all that came before the end.
         let is_last = over.load(Ordering::Acquire);
         for (shard, (monitor, told)) in monitors.iter().zip(&mut told_of_end).enumerate() {
             for alarm in monitor.take_alarms() {
                 eprintln!("shard {shard}: {alarm}");
+            }
+            if monitor.has_journal_failed() && !stopping {
+                stopping = true;
+                eprintln!("shard {shard}: its journal has failed: nothing more is acknowledged");
+                // As if somebody had asked for it; where the signal cannot be
+                // sent, the process stays, and answers nobody.
+                let _ = signal_hook::low_level::raise(signal_hook::consts::SIGTERM);
             }
             if monitor.is_halted() && !*told {
                 *told = true;

@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pitlane::limits::{self, CONFIG_BYTES_MAX};
 use toml::de::DeTable;
@@ -23,6 +23,9 @@ use super::section::{Section, whole};
 
 /// The longest interval that the wire can say: 32 bits of milliseconds.
 const KEEP_ALIVE_MOST: Duration = Duration::from_millis(u32::MAX as u64);
+
+/// The longest loss window.
+const SYNC_EVERY_MOST: Duration = Duration::from_secs(60);
 
 impl Config {
     /// Reads a file.
@@ -304,21 +307,38 @@ fn shards(section: &Section<'_, '_>) -> Shards {
 
 fn journal(section: Section<'_, '_>) -> JournalSettings {
     let default = JournalSettings::default();
-    let planned = ["sync", "async", "memory"];
-    let mode = match section.value("mode") {
-        Some(value) if value.as_str().is_some_and(|word| planned.contains(&word)) => {
-            let complaint = Complaint::new(
-                describe(value),
-                "\"off\"",
-                "there is no journal yet: write mode = \"off\", and know that a restart forgets everything",
-            );
-            section.complain("mode", complaint);
-            default.mode
-        }
-        _ => section.one_of("mode", &[("off", JournalMode::Off)], default.mode),
+    let mode = section.one_of(
+        "mode",
+        &[
+            ("sync", JournalMode::Sync),
+            ("async", JournalMode::Async),
+            ("off", JournalMode::Off),
+        ],
+        default.mode,
+    );
+    let dir = section.text("dir", "journal");
+    let mib = limits::JOURNAL_SEGMENT_BYTES_MIN >> 20..=limits::JOURNAL_SEGMENT_BYTES_MAX >> 20;
+    let settings = JournalSettings {
+        mode,
+        dir: dir.map_or(default.dir, PathBuf::from),
+        sync_every: section.duration("sync_every", Duration::from_millis(1), default.sync_every),
+        segment_mib: section
+            .number("segment_mib", mib)
+            .unwrap_or(default.segment_mib),
+        groups_max: section
+            .number("groups_max", 1..=limits::JOURNAL_GROUPS_MAX)
+            .unwrap_or(default.groups_max),
     };
+    if settings.sync_every > SYNC_EVERY_MOST {
+        let complaint = Complaint::new(
+            "more than a minute",
+            "1ms to 60s: what may be lost",
+            "write sync_every = \"10ms\"",
+        );
+        section.complain("sync_every", complaint);
+    }
     section.finish();
-    JournalSettings { mode }
+    settings
 }
 
 fn venue(section: Section<'_, '_>) -> VenueSettings {

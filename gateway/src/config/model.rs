@@ -6,7 +6,9 @@
 use core::net::{Ipv4Addr, SocketAddr};
 use core::num::NonZeroU16;
 use core::time::Duration;
+use std::path::PathBuf;
 
+use pitlane::limits;
 use pitlane::orders::venue::sim::Phase;
 use pitlane::risk::{AccountConfig, RiskConfig};
 use pitlane::types::{AccountId, Amount, AssetId, GroupId, InstrumentId, Price, Quantity};
@@ -177,16 +179,41 @@ pub enum CallbackHalt {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JournalMode {
-    /// Nothing: a restart forgets accounts, orders and blocks.
+    /// Everything, and synced to the disk before anything of it leaves.
     #[default]
+    Sync,
+    /// Everything, written before anything of it leaves, and synced so often:
+    /// what a machine that stops can lose.
+    Async,
+    /// Nothing: a restart forgets accounts, orders and blocks.
     Off,
 }
 
 /// `[journal]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalSettings {
     /// What is written down.
     pub mode: JournalMode,
+    /// The folder; each shard has one of its own in it.
+    pub dir: PathBuf,
+    /// The loss window of [`JournalMode::Async`].
+    pub sync_every: Duration,
+    /// The size of a segment, in MiB.
+    pub segment_mib: u64,
+    /// Groups of one shard that may wait for the disk.
+    pub groups_max: usize,
+}
+
+impl Default for JournalSettings {
+    fn default() -> Self {
+        Self {
+            mode: JournalMode::default(),
+            dir: PathBuf::from("journal"),
+            sync_every: Duration::from_millis(10),
+            segment_mib: limits::JOURNAL_SEGMENT_BYTES_DEFAULT >> 20,
+            groups_max: limits::JOURNAL_GROUPS_DEFAULT,
+        }
+    }
 }
 
 /// Which venue orders go to.
@@ -213,8 +240,8 @@ impl Default for VenueSettings {
     fn default() -> Self {
         Self {
             kind: VenueKind::default(),
-            orders_max: pitlane::limits::SIM_VENUE_ORDERS_DEFAULT,
-            events_max: pitlane::limits::SIM_VENUE_EVENTS_DEFAULT,
+            orders_max: limits::SIM_VENUE_ORDERS_DEFAULT,
+            events_max: limits::SIM_VENUE_EVENTS_DEFAULT,
         }
     }
 }

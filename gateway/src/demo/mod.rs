@@ -1,7 +1,7 @@
 //! A first look: a gateway on loopback, driven over TCP, and what came of it.
 //!
 //! Everything is real: sockets, frames, sessions, risk, the simulated venue's
-//! book. Only the journal is off, and the output says so. Two runs:
+//! book. The journal is on, unless it is switched off. Two runs:
 //! [`run_workload`] sends a seeded two-sided flow, [`run_flow`] sends recorded
 //! order flow and compares the fills.
 

@@ -10,6 +10,7 @@ use super::DemoError;
 use super::setup::DemoSettings;
 use super::traffic::Traffic;
 use crate::assembly::Gateway;
+use crate::config::JournalMode;
 use crate::flow::FlowReport;
 use crate::server::IoUsed;
 
@@ -47,7 +48,7 @@ pub struct Outcome {
     pub shard_ns: ShardOutcome,
     /// How long it took, in ms.
     pub elapsed_ms: u64,
-    /// What survives a restart: `off`, nothing.
+    /// What survives a restart: `sync`, all; `off`, nothing.
     pub journal_mode: &'static str,
     /// How sockets were served: `uring` or `epoll`.
     pub io: &'static str,
@@ -187,7 +188,11 @@ impl Outcome {
                 run: LatencyOutcome::of(&stopped.measured.run_ns),
             },
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            journal_mode: "off",
+            journal_mode: match settings.journal.mode {
+                JournalMode::Sync => "sync",
+                JournalMode::Async => "async",
+                JournalMode::Off => "off",
+            },
             io,
             io_refused,
             mode: if layout.inline { "inline" } else { "ring" },
@@ -228,7 +233,12 @@ impl fmt::Display for Outcome {
         if let Some(why) = &self.io_refused {
             writeln!(f, "  on epoll because {why}")?;
         }
-        writeln!(f, "  journal off: nothing survives a restart")?;
+        let survives = match self.journal_mode {
+            "sync" => "synced to the disk before anything left",
+            "async" => "synced every 10 ms; what left before a sync can be lost",
+            _ => "nothing survives a restart",
+        };
+        writeln!(f, "  journal {}: {survives}", self.journal_mode)?;
         writeln!(f)?;
         for (name, count, note) in [
             ("orders sent", self.submitted, ""),

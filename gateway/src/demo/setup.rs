@@ -16,8 +16,8 @@ use super::DemoError;
 use crate::assembly::Gateway;
 use crate::client::{Client, ClientKey, Logon};
 use crate::config::{
-    AccountAccess, AccountRange, Asset, Config, CredentialEntry, InstrumentEntry, Io, Mode,
-    PermissionSet, Shards,
+    AccountAccess, AccountRange, Asset, Config, CredentialEntry, InstrumentEntry, Io,
+    JournalSettings, Mode, PermissionSet, Shards,
 };
 use crate::session::CredentialId;
 
@@ -55,6 +55,8 @@ pub struct DemoSettings {
     pub mode: Mode,
     /// How sockets are served.
     pub io: Io,
+    /// What is written down, and where.
+    pub journal: JournalSettings,
     /// Whether progress is told on stderr.
     pub progress: bool,
 }
@@ -100,6 +102,7 @@ fn config(settings: &DemoSettings, limits: Limits, phase: Phase, public_key: [u8
     config.gateway.io = settings.io;
     config.gateway.mode = settings.mode;
     config.engine.shards = Shards::Count(settings.shards);
+    config.journal = settings.journal.clone();
     config.venue.orders_max = RESTING_MAX;
     config.assets = vec![
         Asset {

@@ -169,8 +169,10 @@ impl Disk {
         let fault = self.begin(DiskOperation::Sync)?;
         if fault != Some(DiskFault::Lie) {
             let content = &mut self.contents[inode];
-            content.pending.clear();
-            content.durable.clone_from(&content.seen);
+            for (offset, bytes) in content.pending.drain(..) {
+                apply(&mut content.durable, offset, &bytes);
+            }
+            debug_assert_eq!(content.durable.len(), content.seen.len());
         }
         self.end(fault)
     }

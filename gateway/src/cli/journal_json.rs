@@ -1,0 +1,146 @@
+//! A journal's records as JSON: amounts as exact decimal text, absent fields
+//! left out.
+
+use pitlane::journal::RecordView;
+use pitlane::shard::record::{AccountRecord, Effect, OrderRecord, OrderStanding, decode};
+use pitlane::types::{Amount, Price, Quantity, Report, ReportKind};
+use serde_json::{Map, Value, json};
+
+/// One record; one that cannot be understood says why, and shows its bytes.
+pub(super) fn object(record: &RecordView<'_>) -> Value {
+    let mut fields = Map::new();
+    fields.insert("sequence".into(), json!(record.sequence));
+    fields.insert("group".into(), json!(record.group));
+    fields.insert("wall_ns".into(), json!(record.wall.0));
+    fields.insert("segment".into(), json!(record.segment));
+    fields.insert("offset".into(), json!(record.offset));
+    let (kind, content) = match decode(record.kind, record.version, record.body) {
+        Ok(Effect::Order(order)) => ("order", order_fields(&order)),
+        Ok(Effect::Account(account)) => ("account", account_fields(&account)),
+        Ok(Effect::Report(report)) => ("report", report_fields(&report)),
+        Ok(Effect::Block(block)) => (
+            "block",
+            json!({
+                "account": block.account,
+                "cause": block.cause.map(|cause| cause.name()),
+            }),
+        ),
+        Ok(_) => ("newer", json!({})),
+        Err(error) => (
+            "unknown",
+            json!({
+                "number": record.kind.0,
+                "version": record.version,
+                "error": error.to_string(),
+                "bytes": hex(record.body),
+            }),
+        ),
+    };
+    fields.insert("kind".into(), json!(kind));
+    if let Value::Object(content) = content {
+        fields.extend(content.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    Value::Object(fields)
+}
+
+fn order_fields(record: &OrderRecord) -> Value {
+    let order = &record.order;
+    let standing = match record.standing {
+        OrderStanding::Open => "open",
+        OrderStanding::Filled => "filled",
+        OrderStanding::Canceled => "canceled",
+        OrderStanding::Rejected => "rejected",
+    };
+    let after = record.replacing.map(|replace| replace.after);
+    let hold = &record.hold;
+    let is_open = record.standing == OrderStanding::Open;
+    let held = |raw: i128| is_open.then(|| text(Amount::from_raw(raw)));
+    json!({
+        "client_order_id": record.id.to_string(),
+        "standing": standing,
+        "credential": record.origin.credential,
+        "reference": record.reference,
+        "account": order.account,
+        "instrument": order.instrument,
+        "side": order.side,
+        "order_type": order.order_type,
+        "time_in_force": order.time_in_force,
+        "quantity": order.quantity.map(text),
+        "volume": order.volume.map(text),
+        "price": order.price.map(text),
+        "cumulative": text(record.cumulative),
+        "replace_price": after.and_then(|after| after.price).map(text),
+        "replace_quantity": after.and_then(|after| after.quantity).map(text),
+        "cancel_asked": record.cancelling.map(|_| true),
+        "held_settlement": held(hold.settlement),
+        "held_base": held(hold.base),
+        "lock_price": is_open.then(|| text(Price::from_raw(hold.lock_price))),
+    })
+}
+
+fn account_fields(record: &AccountRecord) -> Value {
+    let image = &record.image;
+    // Positions have the decimals of a quantity, in a wider integer.
+    let position = i64::try_from(image.net).map_or_else(
+        |_| format!("{}e-9", image.net),
+        |net| text(Quantity::from_raw(net)),
+    );
+    json!({
+        "account": image.account,
+        "instrument": image.instrument,
+        "base": image.base,
+        "base_available": text(image.of_base.available),
+        "base_held": text(image.of_base.held),
+        "base_incoming": text(image.of_base.incoming),
+        "settlement": image.settlement,
+        "settlement_available": text(image.of_settlement.available),
+        "settlement_held": text(image.of_settlement.held),
+        "settlement_incoming": text(image.of_settlement.incoming),
+        "position": position,
+        "last_price": text(Price::from_raw(image.last_price)),
+        "pnl": text(Amount::from_raw(image.pnl)),
+        "credit": text(Amount::from_raw(image.credit)),
+    })
+}
+
+/// The name of a report's kind.
+pub(super) const fn kind_name(kind: ReportKind) -> &'static str {
+    match kind {
+        ReportKind::Accepted => "accepted",
+        ReportKind::Rejected => "rejected",
+        ReportKind::Executed => "executed",
+        ReportKind::Canceled => "canceled",
+        ReportKind::Replaced => "replaced",
+        ReportKind::CancelRejected => "cancel_rejected",
+    }
+}
+
+fn report_fields(report: &Report) -> Value {
+    let fill = (report.kind == ReportKind::Executed).then_some(report.fill_id);
+    json!({
+        "report": kind_name(report.kind),
+        "number": report.sequence,
+        "credential": report.origin.credential,
+        "account": report.account,
+        "instrument": report.instrument,
+        "side": report.side,
+        "reference": report.reference,
+        "order_reference": report.order_reference,
+        "client_order_id": report.client_order_id.to_string(),
+        "code": report.reject.map(|(code, _)| code.name()),
+        "fill_id": fill,
+        "price": text(report.price),
+        "quantity": text(report.quantity),
+        "cumulative": text(report.cumulative),
+        "leaves": text(report.leaves),
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map")]
+fn text(value: impl ToString) -> String {
+    value.to_string()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,95 @@
+//! Fixed little-endian fields, one after the other.
+
+/// The longest body of an effect.
+pub(super) const BODY_MAX: usize = 304;
+
+/// Writes a body.
+pub(crate) struct Put {
+    bytes: [u8; BODY_MAX],
+    len: usize,
+}
+
+impl Put {
+    pub(super) const fn new() -> Self {
+        Self {
+            bytes: [0; BODY_MAX],
+            len: 0,
+        }
+    }
+
+    /// Bodies are of fixed length, so that none is longer than [`BODY_MAX`];
+    /// every kind's test writes one.
+    #[inline]
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.bytes[self.len..self.len + N].copy_from_slice(&bytes);
+        self.len += N;
+    }
+
+    pub(super) fn u8(&mut self, value: u8) {
+        self.put([value]);
+    }
+
+    pub(super) fn u16(&mut self, value: u16) {
+        self.put(value.to_le_bytes());
+    }
+
+    pub(super) fn u32(&mut self, value: u32) {
+        self.put(value.to_le_bytes());
+    }
+
+    pub(super) fn u64(&mut self, value: u64) {
+        self.put(value.to_le_bytes());
+    }
+
+    pub(super) fn i64(&mut self, value: i64) {
+        self.put(value.to_le_bytes());
+    }
+
+    pub(super) fn i128(&mut self, value: i128) {
+        self.put(value.to_le_bytes());
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// Reads a body; `None` where it ends too early.
+pub(super) struct Take<'a>(pub(super) &'a [u8]);
+
+impl Take<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    pub(super) fn u8(&mut self) -> Option<u8> {
+        self.take().map(|[byte]| byte)
+    }
+
+    pub(super) fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    pub(super) fn i64(&mut self) -> Option<i64> {
+        self.take().map(i64::from_le_bytes)
+    }
+
+    pub(super) fn i128(&mut self) -> Option<i128> {
+        self.take().map(i128::from_le_bytes)
+    }
+
+    /// `Some` where nothing but the last unit's zeros follows.
+    pub(super) fn end(&self) -> Option<()> {
+        self.0.iter().all(|&byte| byte == 0).then_some(())
+    }
+}

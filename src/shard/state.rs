@@ -1,0 +1,153 @@
+//! A shard's state as its journal tells it: what was last written of each
+//! thing. Nothing is calculated and no configuration is asked (rule J5).
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+
+use super::record::{AccountRecord, DecodeError, Effect, OrderRecord, OrderStanding, decode};
+use crate::journal::RecordView;
+use crate::limits::FILL_IDS_MAX;
+use crate::types::{
+    AccountId, ClientOrderId, FillId, InstrumentId, RejectCode, Report, ReportKind,
+};
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct ShardState {
+    /// With the record that opened each.
+    orders: HashMap<ClientOrderId, (u64, OrderRecord)>,
+    /// With the record that told last of each: two instruments share an asset.
+    accounts: HashMap<(AccountId, InstrumentId), (u64, AccountRecord)>,
+    blocks: HashMap<AccountId, Option<RejectCode>>,
+    halt: Option<RejectCode>,
+    /// By credential, the last report's number.
+    reports: HashMap<u16, u64>,
+    fills: VecDeque<FillId>,
+    last_fill: u64,
+    records: u64,
+}
+
+/// A record of a journal is not one of a shard's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("record {sequence}, in segment {segment} at byte {offset}: {error}")]
+pub struct StateError {
+    /// Its sequence.
+    pub sequence: u64,
+    /// Its segment.
+    pub segment: u64,
+    /// Its place there.
+    pub offset: u64,
+    /// What is wrong with it.
+    pub error: DecodeError,
+}
+
+impl ShardState {
+    /// Takes the next record of a journal.
+    ///
+    /// # Errors
+    /// It is none of a shard's, or of a newer program; the state is as it was.
+    pub fn take(&mut self, record: &RecordView<'_>) -> Result<(), StateError> {
+        let effect =
+            decode(record.kind, record.version, record.body).map_err(|error| StateError {
+                sequence: record.sequence,
+                segment: record.segment,
+                offset: record.offset,
+                error,
+            })?;
+        self.apply(record.sequence, &effect);
+        Ok(())
+    }
+
+    /// Takes an effect that was written as record `sequence`.
+    pub fn apply(&mut self, sequence: u64, effect: &Effect) {
+        self.records += 1;
+        match effect {
+            Effect::Order(order) if order.standing == OrderStanding::Open => {
+                let place = self.orders.entry(order.id).or_insert((sequence, *order));
+                place.1 = *order;
+            }
+            Effect::Order(order) => {
+                self.orders.remove(&order.id);
+            }
+            Effect::Account(account) => {
+                let key = (account.image.account, account.image.instrument);
+                self.accounts.insert(key, (sequence, *account));
+            }
+            Effect::Report(report) => self.take_report(report),
+            Effect::Block(block) => match block.account {
+                Some(account) => {
+                    self.blocks.insert(account, block.cause);
+                }
+                None => self.halt = block.cause,
+            },
+        }
+    }
+
+    fn take_report(&mut self, report: &Report) {
+        let last = self.reports.entry(report.origin.credential).or_insert(0);
+        *last = report.sequence.max(*last);
+        if report.kind == ReportKind::Executed {
+            if self.fills.len() == FILL_IDS_MAX {
+                self.fills.pop_front();
+            }
+            self.fills.push_back(report.fill_id);
+            self.last_fill = self.last_fill.max(report.fill_id.0);
+        }
+    }
+
+    /// How many records it was made from.
+    #[must_use]
+    pub const fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The orders that are not over, oldest first.
+    #[must_use]
+    pub fn open_orders(&self) -> Vec<OrderRecord> {
+        in_order(self.orders.values())
+    }
+
+    /// What accounts have, in the order in which it was written last.
+    #[must_use]
+    pub fn accounts(&self) -> Vec<AccountRecord> {
+        in_order(self.accounts.values())
+    }
+
+    /// Blocks of accounts, and blocks that were cleared.
+    pub fn blocks(&self) -> impl Iterator<Item = (AccountId, Option<RejectCode>)> {
+        self.blocks
+            .iter()
+            .map(|(account, cause)| (*account, *cause))
+    }
+
+    /// The firm-wide halt.
+    #[must_use]
+    pub const fn halt(&self) -> Option<RejectCode> {
+        self.halt
+    }
+
+    /// By credential, the number of its last report.
+    pub fn reports(&self) -> impl Iterator<Item = (u16, u64)> {
+        self.reports
+            .iter()
+            .map(|(credential, last)| (*credential, *last))
+    }
+
+    /// The last fills that were booked, oldest first.
+    pub fn fills(&self) -> impl Iterator<Item = FillId> {
+        self.fills.iter().copied()
+    }
+
+    /// The highest fill id that was booked; zero before the first.
+    #[must_use]
+    pub const fn last_fill(&self) -> FillId {
+        FillId(self.last_fill)
+    }
+}
+
+fn in_order<'a, T: Copy + 'a>(all: impl Iterator<Item = &'a (u64, T)>) -> Vec<T> {
+    let mut all: Vec<&(u64, T)> = all.collect();
+    all.sort_unstable_by_key(|(sequence, _)| *sequence);
+    all.into_iter().map(|(_, one)| *one).collect()
+}
