@@ -10,6 +10,8 @@ mod alternate;
 mod bare;
 #[path = "lanes/channel.rs"]
 mod channel;
+#[path = "lanes/dynamic.rs"]
+mod dynamic;
 #[path = "lanes/ours.rs"]
 mod ours;
 #[path = "lanes/predicted.rs"]
@@ -139,6 +141,28 @@ fn one_at_a_time(rounds: usize, trips: usize) {
     );
 }
 
+/// P6: the dynamic strategy, by how many operations of an account follow each
+/// other.
+fn many_accounts(rounds: usize, items: usize) {
+    for run in [1, 4] {
+        let title = format!("P6: a no-op, 256 accounts, {run} in a row of each, per operation");
+        compare(
+            &title,
+            rounds,
+            &[
+                (
+                    "dynamic strategy, one worker",
+                    Box::new(move |pair| dynamic::ours(items, run, pair)),
+                ),
+                (
+                    "a tokio task and an mpsc channel each",
+                    Box::new(move |pair| dynamic::tasks(items, run, pair)),
+                ),
+            ],
+        );
+    }
+}
+
 /// P14: open loop at the rate of the target, then at rising ones.
 fn predicted(operations: usize) {
     let workload = Workload::predict(operations);
@@ -188,7 +212,7 @@ fn observed(rounds: usize, operations: usize) {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
-    let parts = ["one-thread", "P4", "P5", "P14", "P15"];
+    let parts = ["one-thread", "P4", "P5", "P6", "P14", "P15"];
     let asked = |part: &str| has(part) || !parts.iter().any(|part| has(part));
     let (rounds, items, trips) = if has("quick") {
         (5, 500_000, 20_000)
@@ -203,6 +227,9 @@ fn main() {
     }
     if asked("P5") {
         one_at_a_time(rounds, trips);
+    }
+    if asked("P6") {
+        many_accounts(rounds, items / 2);
     }
     if asked("P14") {
         predicted(if has("quick") { 100_000 } else { 2_000_000 });
