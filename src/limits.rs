@@ -461,6 +461,12 @@ pub const EXECUTOR_EVENTS_MAX: usize = 256;
 /// Messages that an executor delivers in one turn (rule O30).
 pub const EXECUTOR_DELIVERIES_MAX: usize = 256;
 
+/// Records after which an executor begins the next record group, so that a group
+/// stays well below what a journal takes at once: a record is some hundred bytes.
+pub const EXECUTOR_GROUP_RECORDS: usize = 256;
+
+const _: () = assert!(EXECUTOR_GROUP_RECORDS * 32 <= JOURNAL_GROUP_UNITS_MAX);
+
 /// The longest pause between two questions or deliveries, in seconds (rules
 /// O21, O30).
 pub const BACK_OFF_SECONDS_MAX: u64 = 60;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use pitlane::orders::decision::{Decision, Grant, KeyTable, Role, Signer, Size, Validity, Verdict};
 use pitlane::orders::executor::{
-    Answer, Authority, Away, Executor, ExecutorParts, ExecutorSettings, Message, MessageBody,
-    NoHistory, OrderView, Receiver, SimLog, VenueSetup,
+    Answer, Authority, Away, Executor, ExecutorParts, ExecutorSettings, IntentLog, Message,
+    MessageBody, NoHistory, OrderView, Receiver, Record, SimLog, VenueSetup,
 };
 use pitlane::orders::lifecycle::OrderState;
 use pitlane::orders::venue::distant::{DistantConfig, DistantVenue, Faults};
@@ -210,6 +210,13 @@ impl Rig {
     pub(crate) fn start(&mut self) {
         self.executor = None;
         self.log.crash(0);
+        let recovered = (self.log.groups(), self.log.records());
+        self.start_on(Box::new(self.log.clone()), recovered);
+    }
+
+    /// Starts an executor on another log.
+    pub(crate) fn start_on(&mut self, log: Box<dyn IntentLog>, recovered: (u64, Vec<Record>)) {
+        self.executor = None;
         let mut instruments = BTreeMap::new();
         instruments.insert("GOLD".to_owned(), GOLD);
         let parts = ExecutorParts {
@@ -219,8 +226,8 @@ impl Rig {
                 venue: Box::new(self.venue.clone()),
                 instruments,
             }],
-            recovered: (self.log.groups(), self.log.records()),
-            log: Box::new(self.log.clone()),
+            recovered,
+            log,
             history: Box::new(NoHistory),
             authority: Authority::Remote(Box::new(self.inbox.clone())),
         };

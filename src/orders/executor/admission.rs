@@ -22,6 +22,7 @@ impl Core {
                 result: Err(log_failed()),
             });
         }
+        self.commit_if_long();
         let result = self.admit(agent, body);
         self.answer(request, result);
     }
@@ -82,11 +83,16 @@ impl Core {
     /// Whether one more order can be written down, and told of.
     fn has_place(&self) -> Result<(), Refusal> {
         let refuse = |code, detail: &str| Err(Refusal::new(code, detail));
-        if self.log.room() != Room::Plenty {
-            return refuse(
-                Code::DiskFull,
-                "the journal's disk is full; cancels still go through",
-            );
+        match self.log.room() {
+            Room::Plenty => {}
+            Room::Behind => {
+                let detail = "as much waits for the journal's disk as may; try again later";
+                return refuse(Code::Capacity, detail);
+            }
+            Room::Reserved | Room::Gone => {
+                let detail = "the journal's disk is full; cancels still go through";
+                return refuse(Code::DiskFull, detail);
+            }
         }
         if self.book.outbox.len() >= self.settings.outbox_max {
             let detail = "too much waits for the authorizer; cancels still go through";
@@ -203,6 +209,7 @@ impl Core {
     pub(super) fn depart(&mut self, id: ClientOrderId) {
         match self.state(id) {
             Some(OrderState::New) => {
+                self.commit_if_long();
                 let moved = self.advance(id, OrderState::PendingNew, Mover::Event, None);
                 debug_assert!(moved.is_ok(), "new may become pending_new");
                 self.after_records(Effect::Submit(id));

@@ -26,6 +26,7 @@ impl Core {
                 result: Err(log_failed()),
             });
         }
+        self.commit_if_long();
         let view = match self.status(agent, id) {
             Ok(view) => view,
             Err(refusal) => return self.answer(request, Err(refusal)),

@@ -14,6 +14,7 @@ use super::question::Question;
 use super::record::Record;
 use super::settings::{ExecutorSettings, VenueSetup};
 use super::view::{Answer, History, OrderView};
+use crate::limits;
 use crate::orders::lifecycle::{Booking, Mover, OrderState};
 use crate::orders::{Code, Refusal};
 use crate::steps::{Throttle, WaitHandle};
@@ -325,9 +326,16 @@ impl Core {
         }
     }
 
+    /// Between two things that happen: keeps a group within what a log can take.
+    pub(super) fn commit_if_long(&mut self) {
+        if self.pending.len() >= limits::EXECUTOR_GROUP_RECORDS {
+            self.commit();
+        }
+    }
+
     /// Whether what happens can still be written down.
     pub(super) fn has_room(&self) -> bool {
-        !self.failed && self.log.room() != Room::Gone
+        !self.failed && matches!(self.log.room(), Room::Plenty | Room::Reserved)
     }
 
     /// Starts again from a log's records: those that are durable, and nothing

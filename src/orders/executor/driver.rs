@@ -45,7 +45,8 @@ pub struct ExecutorParts {
     pub venues: Vec<VenueSetup>,
     /// Where intents become durable.
     pub log: Box<dyn IntentLog>,
-    /// The durable groups of that log, and their records, oldest first.
+    /// The number of that log's last group, zero where it counts only its own,
+    /// and every durable record, oldest first.
     pub recovered: (u64, Vec<Record>),
     /// Orders that are no longer in memory.
     pub history: Box<dyn History>,
@@ -314,6 +315,7 @@ impl Core {
             .collect();
         open.sort_unstable();
         for (_, id) in open {
+            self.commit_if_long();
             let Some(entry) = self.entry(id) else {
                 continue;
             };
@@ -350,6 +352,7 @@ impl Core {
             .map(|(id, _)| *id)
             .collect();
         for id in ended {
+            self.commit_if_long();
             self.after_move(id);
         }
     }

@@ -25,6 +25,7 @@ impl Core {
                     break;
                 };
                 taken += 1;
+                self.commit_if_long();
                 let now = self.clock.now();
                 self.seats[venue].is_up(now);
                 self.take_event(u16::try_from(venue).unwrap_or(u16::MAX), event);
@@ -303,6 +304,7 @@ impl Core {
                 return;
             }
             self.deadlines.pop_first();
+            self.commit_if_long();
             let heard = self.heard.get(&id).copied().unwrap_or(Nanos(0));
             match self.state(id) {
                 Some(OrderState::PendingNew) => {

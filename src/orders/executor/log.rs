@@ -8,7 +8,7 @@ use super::record::Record;
 /// A journal of record groups.
 pub trait IntentLog {
     /// Takes a group: after a crash all of it is there, or nothing. Its number,
-    /// from 1 and without gaps.
+    /// one more than that of the group before it.
     ///
     /// # Errors
     /// The log has failed, for good; the group is not there.
@@ -31,6 +31,8 @@ pub trait IntentLog {
 pub enum Room {
     /// Enough for everything.
     Plenty,
+    /// The disk is behind: as much waits for it as may. It passes.
+    Behind,
     /// Only what was reserved for cancels, fills and releases.
     Reserved,
     /// None.

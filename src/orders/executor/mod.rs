@@ -8,6 +8,7 @@ mod counts;
 mod driver;
 mod events;
 mod flows;
+mod journaled;
 mod log;
 mod message;
 mod question;
@@ -17,6 +18,7 @@ mod view;
 
 pub use self::counts::ExecutorCounts;
 pub use self::driver::{Executor, ExecutorParts, ExecutorProgress, VenueState};
+pub use self::journaled::{JournalLog, OpenLogError, OpenedLog};
 pub use self::log::{IntentLog, LogFailed, Room, SimLog};
 pub use self::message::{
     Authority, Away, Execution, Message, MessageBody, Receiver, Release, Settlement,
