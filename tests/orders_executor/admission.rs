@@ -439,3 +439,25 @@ fn o37_orders_beyond_the_venues_rate_wait_and_beyond_the_bound_are_refused() {
     assert_eq!(rig.venue.submits.borrow().len(), 4);
     assert!(!rig.venue.submits.borrow().contains(&order_id(5)));
 }
+
+#[test]
+fn o14_the_docs_have_a_line_for_every_code_with_its_status_and_what_to_do() {
+    let page = include_str!("../../docs/orders.md");
+    let rows = page.lines().filter(|line| line.starts_with("| `A2M_"));
+    let rows: Vec<Vec<_>> = rows
+        .map(|row| row.split('|').map(str::trim).collect())
+        .collect();
+    for code in Code::ALL {
+        let name = format!("`{code}`");
+        let of_code: Vec<_> = rows.iter().filter(|row| row[1] == name).collect();
+        assert_eq!(of_code.len(), 1, "{code} in docs/orders.md");
+        let row = of_code[0];
+        assert_eq!(row[2], code.status().to_string(), "{code}");
+        assert!(row.len() == 6 && !row[3].is_empty() && !row[4].is_empty());
+    }
+    assert_eq!(
+        rows.len(),
+        Code::ALL.len(),
+        "no line for a code that is gone"
+    );
+}
