@@ -22,7 +22,6 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
         "tests/support/counting_allocator.rs",
         "GlobalAlloc is an unsafe trait",
     ),
-    ("tests/loom_journal.rs", "loom's cells hand out pointers"),
     (
         "tests/loom_lanes/completing.rs",
         "loom's cells hand out pointers",
