@@ -1,110 +1,32 @@
 //! Drop copy: a session that is told of what others' orders come to (rule G22).
 
-use std::time::{Duration, Instant};
+#[path = "support/trading.rs"]
+mod trading;
 
-use pitlane::types::{
-    AccountId, ClientReference, InstrumentId, Order, OrderType, PRICE_SCALE, Price, Quantity,
-    RejectCode, Side, TimeInForce,
-};
+use pitlane::types::{AccountId, ClientReference, RejectCode, Side};
 use pitlane_gateway::assembly::Gateway;
-use pitlane_gateway::client::{Client, ClientKey, Event, Logon};
+use pitlane_gateway::client::Event;
 use pitlane_gateway::config::Config;
-use pitlane_gateway::session::CredentialId;
 use pitlane_gateway::wire::ReportHead;
+use trading::{PATIENCE, client, limit, next, public, send};
 
-const PATIENCE: Duration = Duration::from_secs(20);
 const MODES: [&str; 2] = [
     "mode = 'inline'\n[engine]\nshards = 1",
     "mode = 'ring'\nio_threads = 2\n[engine]\nshards = 2",
 ];
 
-fn key(id: u8) -> ClientKey {
-    ClientKey::from_seed(&[id; 32])
-}
-
-fn public(id: u8) -> String {
-    let bytes = key(id).public();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn config(mode: &str) -> String {
-    format!(
-        r#"
-[journal]
-mode = "off"
-[gateway]
-listen = "127.0.0.1:0"
-{mode}
-[[asset]]
-id = 1
-name = "USD"
-[[asset]]
-id = 2
-name = "AAPL"
-[[instrument]]
-id = 1
-base = "AAPL"
-settlement = "USD"
-tick = "0.01"
-lot = "1"
-[[account]]
-id = 1
-count = 16
-balances = {{ USD = "1000000", AAPL = "1000" }}
-[[credential]]
-id = 1
-public_key = "{}"
-accounts = "all"
-[[credential]]
-id = 2
-public_key = "{}"
-accounts = [1, 2]
-permissions = ["drop_copy"]
-"#,
-        public(1),
-        public(2)
-    )
+    let public = public(2);
+    let copier = format!(
+        "[[credential]]\nid = 2\npublic_key = \"{public}\"\naccounts = [1, 2]\n\
+         permissions = [\"drop_copy\"]"
+    );
+    trading::config(mode, &copier)
 }
 
 fn start(mode: &str) -> Gateway {
     let config = Config::parse("the test", &config(mode)).unwrap();
     Gateway::start(&config, 1).unwrap()
-}
-
-fn client(gateway: &Gateway, id: u8) -> Client {
-    let logon = Logon::new(1, CredentialId(u16::from(id)), key(id));
-    Client::connect(gateway.address(), &logon).unwrap()
-}
-
-fn limit(account: u64, side: Side, price: i64, quantity: i64) -> Order {
-    Order {
-        account: AccountId(account),
-        instrument: InstrumentId(1),
-        side,
-        order_type: OrderType::Limit,
-        time_in_force: TimeInForce::Day,
-        quantity: Some(Quantity::from_raw(quantity * PRICE_SCALE)),
-        volume: None,
-        price: Some(Price::from_raw(price * PRICE_SCALE)),
-    }
-}
-
-fn send(client: &mut Client, reference: u64, order: &Order) {
-    let sender = client.sender();
-    sender.new_order(ClientReference(reference), order).unwrap();
-    sender.flush().unwrap();
-}
-
-/// The next report, which must come.
-fn next(client: &mut Client) -> Event {
-    let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
-        let event = client.next_event(PATIENCE).unwrap().expect("an event");
-        if event.report().is_some() {
-            return event;
-        }
-    }
-    panic!("no report within {PATIENCE:?}")
 }
 
 /// What a report says of an order, apart from the numbers of its session.

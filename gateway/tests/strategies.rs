@@ -5,106 +5,32 @@ mod offerer;
 #[path = "../examples/strategies/risk_alarm.rs"]
 mod risk_alarm;
 
-use std::time::{Duration, Instant};
+#[path = "support/trading.rs"]
+mod trading;
 
 use offerer::Offerer;
 use pitlane::dispatch::{Component, Context, Fatal, MARKS, REPORTS, ShardEvent};
 use pitlane::lanes::LaneKey;
 use pitlane::time::SystemClock;
 use pitlane::types::{
-    AccountId, ClientReference, InstrumentId, Order, OrderType, PRICE_SCALE, Price, Quantity,
-    RejectCode, Side, TimeInForce,
+    AccountId, ClientReference, InstrumentId, Order, PRICE_SCALE, Price, Quantity, RejectCode, Side,
 };
 use pitlane_gateway::assembly::{Gateway, StartError, Strategies};
-use pitlane_gateway::client::{Client, ClientKey, Event, Logon};
+use pitlane_gateway::client::{Client, Event};
 use pitlane_gateway::config::Config;
-use pitlane_gateway::session::CredentialId;
 use risk_alarm::{REJECTS, RiskAlarm};
+use trading::{PATIENCE, client, limit, next, send};
 
-const PATIENCE: Duration = Duration::from_secs(20);
 const MODES: [&str; 2] = [
     "mode = 'inline'\n[engine]\nshards = 1",
     "mode = 'ring'\n[engine]\nshards = 2",
 ];
 
-/// A gateway in one of the modes, its credential 1, and more of `[engine]`.
+/// A gateway in one of the modes, and more of `[engine]`.
 fn start(mode: &str, more: &str, strategies: &Strategies) -> Result<Gateway, StartError> {
-    let public: String = key()
-        .public()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let text = format!(
-        r#"
-[gateway]
-listen = "127.0.0.1:0"
-{mode}
-{more}
-[journal]
-mode = "off"
-[[asset]]
-id = 1
-name = "USD"
-[[asset]]
-id = 2
-name = "AAPL"
-[[instrument]]
-id = 1
-base = "AAPL"
-settlement = "USD"
-tick = "0.01"
-lot = "1"
-[[account]]
-id = 1
-count = 16
-balances = {{ USD = "1000000", AAPL = "1000" }}
-[[credential]]
-id = 1
-public_key = "{public}"
-accounts = "all"
-"#
-    );
+    let text = trading::config(&format!("{mode}\n{more}"), "");
     let config = Config::parse("the test", &text).unwrap();
     Gateway::start_with(&config, 1, strategies)
-}
-
-fn key() -> ClientKey {
-    ClientKey::from_seed(&[7; 32])
-}
-
-fn client(gateway: &Gateway) -> Client {
-    Client::connect(gateway.address(), &Logon::new(1, CredentialId(1), key())).unwrap()
-}
-
-fn limit(account: u64, side: Side, price: i64, quantity: i64) -> Order {
-    Order {
-        account: AccountId(account),
-        instrument: InstrumentId(1),
-        side,
-        order_type: OrderType::Limit,
-        time_in_force: TimeInForce::Day,
-        quantity: Some(Quantity::from_raw(quantity * PRICE_SCALE)),
-        volume: None,
-        price: Some(Price::from_raw(price * PRICE_SCALE)),
-    }
-}
-
-fn send(client: &mut Client, reference: u64, order: &Order) {
-    let sender = client.sender();
-    sender.new_order(ClientReference(reference), order).unwrap();
-    sender.flush().unwrap();
-}
-
-/// The next report, which must come.
-fn next(client: &mut Client) -> Event {
-    let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
-        let event = client.next_event(PATIENCE).unwrap().expect("an event");
-        if event.report().is_some() {
-            return event;
-        }
-    }
-    panic!("no report within {PATIENCE:?}")
 }
 
 /// Sends an order, and waits for its answer.
@@ -152,7 +78,7 @@ fn r55_an_order_from_a_fill_callback_trades_with_a_clients() {
             Ok(())
         });
         let gateway = start(mode, "", &strategies).unwrap();
-        let mut client = client(&gateway);
+        let mut client = client(&gateway, 1);
         // One after the other: shards of their own would race to the venue.
         answer(&mut client, 1, &limit(1, Side::Sell, 100, 3));
         answer(&mut client, 2, &limit(2, Side::Buy, 100, 3));
@@ -175,7 +101,7 @@ fn k31_an_alarm_blocks_an_account_over_tcp() {
             Ok(())
         });
         let gateway = start(mode, "", &strategies).unwrap();
-        let mut client = client(&gateway);
+        let mut client = client(&gateway, 1);
         let count = u64::try_from(REJECTS).unwrap();
         for reference in 1..=count {
             let event = answer(&mut client, reference, &limit(1, Side::Buy, 100, 1_000_000));
@@ -209,7 +135,7 @@ fn f24_a_strategy_that_panics_is_alarmed_and_orders_go_on() {
             Ok(())
         });
         let gateway = start(mode, "", &strategies).unwrap();
-        let mut client = client(&gateway);
+        let mut client = client(&gateway, 1);
         for reference in 1..=2 {
             let event = answer(&mut client, reference, &limit(1, Side::Buy, 100, 1));
             assert!(matches!(event, Event::Accepted(_)), "{event:?}");
@@ -255,7 +181,7 @@ fn r32_a_runaway_ends_new_orders_of_its_shard_or_of_all() {
         });
         let more = format!("callback_halt = '{halt}'");
         let gateway = start(MODES[1], &more, &strategies).unwrap();
-        let mut client = client(&gateway);
+        let mut client = client(&gateway, 1);
         let accepted = answer(&mut client, 1, &limit(1, Side::Buy, 100, 1));
         assert!(matches!(accepted, Event::Accepted(_)), "{accepted:?}");
         let mut failures = Vec::new();
