@@ -22,6 +22,8 @@ mod key;
 mod merge;
 #[path = "../src/lanes/node.rs"]
 mod node;
+#[path = "../src/lanes/prefetch.rs"]
+mod prefetch;
 #[path = "../src/lanes/reentry.rs"]
 mod reentry;
 #[path = "../src/lanes/retired.rs"]

@@ -17,6 +17,7 @@ use super::key::LaneKey;
 use super::message::Message;
 use super::observer::Observer;
 use super::operation::{Operation, Work};
+use super::prefetch;
 use super::reentry;
 use super::submitter::{Class, FutureOf, Submitter, load_slot};
 
@@ -41,6 +42,9 @@ pub struct Batch<'a, D: LocalDriver, O: Observer, C: Clock> {
     /// A shard that was seen running and with room for so many orders more: it
     /// is looked at again after them. A stop waits for the batch.
     seen: (u16, usize),
+    /// The ring's places for those orders, as far as they lie together: the next
+    /// one's address, and how many.
+    places: (usize, usize),
 }
 
 /// Operations for one look at a shard, at most.
@@ -56,6 +60,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
             submitter: self,
             stamp: None,
             seen: (0, 0),
+            places: (0, 0),
         };
         fill(&mut batch)
     }
@@ -174,6 +179,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Batch<'_, D, O, C> {
         }
         if self.seen.0 == shard && self.seen.1 > 0 {
             self.seen.1 -= 1;
+            self.expect_place();
             return Ok(());
         }
         self.look(shard, class)
@@ -181,7 +187,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Batch<'_, D, O, C> {
 
     /// Looks at a shard's phase and room, for this operation and some more.
     fn look(&mut self, shard: u16, class: Class) -> Result<(), LaneError> {
-        let submitter = &*self.submitter;
+        let submitter = &mut *self.submitter;
         if !submitter.core.gate(shard).is_running() {
             return Err(LaneError::Stopped);
         }
@@ -190,10 +196,24 @@ impl<D: LocalDriver, O: Observer, C: Clock> Batch<'_, D, O, C> {
             let room = submitter.room_for_orders(shard, staged);
             // One of it is this operation's, if there is any: a fact may have
             // the last.
-            self.seen = (shard, room.saturating_sub(1).min(LOOK_EVERY));
+            let more = room.saturating_sub(1).min(LOOK_EVERY);
+            self.seen = (shard, more);
+            self.places = submitter.places(shard, staged, more + 1);
+            self.expect_place();
             Ok(())
         } else {
             Err(LaneError::Full)
+        }
+    }
+
+    /// Fetches the place that the next message gets in the ring, which the worker
+    /// had last, while the message is being made.
+    #[inline]
+    fn expect_place(&mut self) {
+        let (place, left) = self.places;
+        if left > 0 {
+            prefetch::for_writing(core::ptr::without_provenance::<Message<D>>(place));
+            self.places = (place + size_of::<Message<D>>(), left - 1);
         }
     }
 

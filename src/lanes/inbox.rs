@@ -13,6 +13,7 @@ use super::looks::LOOKS_MAX;
 use super::merge::{Merge, Rings, UNSEEN};
 use super::message::Message;
 use super::node::{NodeList, NodeQueue};
+use super::prefetch;
 use super::slab::{Share, Slot};
 
 /// The most messages that are read before their ring slots are given back.
@@ -142,7 +143,16 @@ impl<D: LocalDriver> Inbox<D> {
         let (first, second) = chunk.as_slices();
         let mut next = UNSEEN;
         let mut count = 0;
+        let mut ahead = first.iter().chain(second);
+        for message in ahead.by_ref().take(prefetch::AHEAD) {
+            if let Some(slot) = message.slot() {
+                end.slab.expect(slot);
+            }
+        }
         for message in first.iter().chain(second) {
+            if let Some(slot) = ahead.next().and_then(Message::slot) {
+                end.slab.expect(slot);
+            }
             #[cfg(test)]
             let in_order = !self.ignore_order;
             #[cfg(not(test))]

@@ -132,13 +132,19 @@ impl<D: LocalDriver> Message<D> {
             Content::Task {
                 run: task.run,
                 key: task.key,
-                // The constructor put 16 bits there.
-                slot: u16::try_from((self.tag >> SLOT_SHIFT) & 0xFFFF).unwrap_or(u16::MAX),
+                slot: slot_of(self.tag),
             }
         } else {
             // SAFETY: any other kind is a command's.
             Content::Command(unsafe { &self.body.command })
         }
+    }
+
+    /// The completion slot of a task.
+    #[inline]
+    pub(crate) fn slot(&self) -> Option<u16> {
+        let is_task = self.tag & KIND_MASK == KIND_TASK;
+        is_task.then(|| slot_of(self.tag))
     }
 
     /// Whether it is a task that a chain of its account holds back, if one
@@ -153,6 +159,12 @@ impl<D: LocalDriver> Message<D> {
     pub(crate) fn stamp(&self) -> Stamp {
         Stamp(self.tag >> STAMP_SHIFT)
     }
+}
+
+/// The constructor put 16 bits there.
+#[inline]
+fn slot_of(tag: u64) -> u16 {
+    u16::try_from((tag >> SLOT_SHIFT) & 0xFFFF).unwrap_or(u16::MAX)
 }
 
 /// When an operation was submitted, in 40 bits; zero where that was not sampled.

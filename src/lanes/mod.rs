@@ -44,6 +44,7 @@ mod operation;
 #[cfg(all(test, not(loom)))]
 mod order_test;
 mod pre_trade;
+mod prefetch;
 mod reentry;
 mod registry;
 mod retired;

@@ -24,6 +24,7 @@ use crate::time::IdleStrategy;
 
 use super::completion::{Claim, Completion, Generation, LetGo, Wish, Wished, Word};
 use super::node::{Node, NodeList};
+use super::prefetch;
 use super::reentry::EngineId;
 use super::retired;
 use super::sync::{AtomicBool, AtomicUsize, Ordering, Thread};
@@ -119,6 +120,12 @@ impl Share {
     #[inline]
     pub(crate) fn slot(&self, index: u16) -> Slot {
         Slot(NonNull::from(&self.slab().fronts[usize::from(index)]))
+    }
+
+    /// Fetches the line of a slot that the worker is about to run, to write to.
+    #[inline]
+    pub(crate) fn expect(&self, index: u16) {
+        prefetch::for_writing(&raw const self.slab().fronts[usize::from(index)]);
     }
 }
 
@@ -419,6 +426,17 @@ impl Slot {
     #[inline]
     pub(crate) fn is_done(&self, generation: Generation) -> bool {
         self.word().is_done(generation)
+    }
+
+    /// Fetches the line of a later slot, whose result is taken some results
+    /// after this one's.
+    #[inline]
+    pub(crate) fn expect_later(&self) {
+        let fronts = &self.slab().fronts;
+        let later = self.place() + prefetch::AHEAD;
+        if let Some(front) = fronts.get(later) {
+            prefetch::for_writing(front);
+        }
     }
 
     /// Puts the future's waiter in, for the worker to wake; `false` when the

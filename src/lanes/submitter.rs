@@ -346,6 +346,22 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
         free.saturating_sub(self.core.settings.fact_reserve + staged)
     }
 
+    /// Where `count` messages behind `staged` ones will stand in a ring, as far as
+    /// those places lie together: the first one's address, and how many.
+    pub(super) fn places(&mut self, shard: u16, staged: usize, count: usize) -> (usize, usize) {
+        let ring = &mut self.rings[usize::from(shard)];
+        let wanted = (staged + count).min(ring.cached_slots());
+        let Ok(mut chunk) = ring.write_chunk_uninit(wanted) else {
+            return (0, 0);
+        };
+        let (first, second) = chunk.as_mut_slices();
+        let places = match first.get(staged..) {
+            Some(places) if !places.is_empty() => places,
+            _ => second.get(staged - first.len()..).unwrap_or_default(),
+        };
+        (places.as_ptr().addr(), places.len())
+    }
+
     /// A completion slot; waits for one as `patience` says.
     #[inline]
     fn claim_within(
