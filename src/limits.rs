@@ -458,8 +458,12 @@ pub const EXTERNAL_FILLS_MAX: usize = 4_096;
 /// Venue events that an executor takes in one turn.
 pub const EXECUTOR_EVENTS_MAX: usize = 256;
 
-/// Messages that an executor delivers in one turn (rule O30).
+/// Messages that an authorizer was offered and has not taken for good (rule O30).
 pub const EXECUTOR_DELIVERIES_MAX: usize = 256;
+
+/// How long an executor waits for what it has offered before it looks again by
+/// itself; a receiver with a bell is quicker.
+pub const EXECUTOR_DELIVERY_LOOK: core::time::Duration = core::time::Duration::from_millis(1);
 
 /// Records after which an executor begins the next record group, so that a group
 /// stays well below what a journal takes at once: a record is some hundred bytes.
@@ -473,3 +477,21 @@ pub const BACK_OFF_SECONDS_MAX: u64 = 60;
 
 /// Questions to one venue in a second where it names no rate (rule O21).
 pub const QUERIES_PER_SECOND: u32 = 100;
+
+/// What an authorizer's shard is asked and has not looked at: decisions, messages
+/// of the executor, lists. One more is refused, or offered again later.
+pub const AUTHORITY_ASKS_MAX: usize = 1_024;
+
+/// Decisions that were never brought, in one list of one shard.
+pub const AUTHORITY_DUE_MAX: usize = 256;
+
+/// How long a decision may be brought, at least: less is over before it arrives.
+pub const DECISION_TTL_MIN: core::time::Duration = core::time::Duration::from_millis(1);
+
+/// The same, at most: it holds money all the while.
+pub const DECISION_TTL_MAX: core::time::Duration = core::time::Duration::from_secs(86_400);
+
+const _: () = assert!(
+    AUTHORITY_ASKS_MAX >= 2 * EXECUTOR_DELIVERIES_MAX,
+    "an executor's messages leave room for decisions"
+);

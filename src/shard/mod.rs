@@ -1,6 +1,7 @@
 //! A shard: one worker's risk engine, orders and venue, as a function of its inputs.
 
 mod admission;
+pub mod authority;
 mod callbacks;
 mod driver;
 mod held;

@@ -33,7 +33,7 @@ pub struct ReportReceiver {
 }
 
 /// What wakes an I/O thread: shared by all shards that report to it.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ReportBell(Arc<AtomicWaker>);
 
 /// A ring of reports to the thread that waits at `bell`.

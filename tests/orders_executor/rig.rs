@@ -96,7 +96,7 @@ pub(crate) struct InboxState {
 }
 
 impl Receiver for Inbox {
-    fn deliver(&mut self, message: &Message) -> Result<(), Away> {
+    fn offer(&mut self, message: &Message) -> Result<(), Away> {
         let mut state = self.0.borrow_mut();
         if state.away {
             return Err(Away);
@@ -114,6 +114,11 @@ impl Receiver for Inbox {
             state.repeated += 1;
         }
         Ok(())
+    }
+
+    fn taken(&mut self) -> Result<u64, Away> {
+        let state = self.0.borrow();
+        Ok(state.seen.last().map_or(0, |last| last.sequence))
     }
 }
 

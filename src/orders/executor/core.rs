@@ -112,6 +112,8 @@ pub(super) struct Core {
     /// When the outbox is next tried, and how long the pause was.
     pub(super) next_delivery: Nanos,
     pub(super) delivery_failures: u32,
+    /// The last message that the authorizer was offered by this process.
+    pub(super) offered: u64,
 }
 
 impl Core {
@@ -149,6 +151,7 @@ impl Core {
             counts: ExecutorCounts::default(),
             next_delivery: Nanos(0),
             delivery_failures: 0,
+            offered: 0,
         }
     }
 

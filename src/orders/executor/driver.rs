@@ -9,7 +9,7 @@ use super::core::{Core, Seat};
 use super::counts::ExecutorCounts;
 use super::flows::{self, SharedCore};
 use super::log::IntentLog;
-use super::message::{Authority, Message};
+use super::message::Authority;
 use super::question::back_off;
 use super::record::Record;
 use super::settings::{ExecutorSettings, VenueSetup};
@@ -172,7 +172,7 @@ impl Executor {
         let core = self.core.borrow();
         let deadline = core.deadlines.first().map(|(at, _)| *at);
         let waiter = core.cancel_waiters.iter().map(|waiter| waiter.until).min();
-        let delivery = core.has_undelivered().then_some(core.next_delivery);
+        let delivery = core.has_undelivered().then(|| core.delivery_due());
         let dues = next_due.into_iter().chain(deadline).chain(waiter);
         ExecutorProgress {
             more: more || !core.flows.is_empty() || !core.wakes.is_empty(),
@@ -361,40 +361,63 @@ impl Core {
         matches!(self.authority, Authority::Remote(_)) && !self.book.outbox.is_empty()
     }
 
-    /// Delivers what is durable, in order, backing off while the authorizer is
-    /// away (rule O30); whether it delivered anything.
+    /// Offers what is durable, in order, and notes what was taken; backs off
+    /// while the authorizer is away (rule O30). Whether anything was taken.
     fn deliver(&mut self) -> bool {
-        use rand_chacha::rand_core::Rng;
         let now = self.clock.now();
-        if self.failed || now < self.next_delivery {
+        if self.failed || now < self.next_delivery || !self.has_undelivered() {
             return false;
         }
         let durable = self.durable_messages();
-        let mut through = None;
-        for _ in 0..limits::EXECUTOR_DELIVERIES_MAX {
-            let place = through.map_or(0, |(count, _)| count);
-            let Some(message): Option<&Message> = self.book.outbox.get(place) else {
-                break;
-            };
-            if message.sequence > durable {
+        let Authority::Remote(receiver) = &mut self.authority else {
+            return false;
+        };
+        let delivered = self
+            .book
+            .outbox
+            .front()
+            .map_or(0, |message| message.sequence - 1);
+        self.offered = self.offered.max(delivered);
+        let mut place = usize::try_from(self.offered - delivered).unwrap_or(usize::MAX);
+        let mut is_away = false;
+        while place < limits::EXECUTOR_DELIVERIES_MAX
+            && let Some(message) = self.book.outbox.get(place)
+            && message.sequence <= durable
+        {
+            is_away = receiver.offer(message).is_err();
+            if is_away {
                 break;
             }
-            let Authority::Remote(receiver) = &mut self.authority else {
-                return false;
-            };
-            if receiver.deliver(message).is_err() {
-                self.delivery_failures = self.delivery_failures.saturating_add(1);
-                let jitter = self.random.next_u64();
-                let pause = back_off(self.settings.query_pause, self.delivery_failures, jitter);
-                self.next_delivery = now.after(pause);
-                break;
-            }
+            self.offered = message.sequence;
+            place += 1;
+        }
+        let taken = receiver.taken().map(|taken| taken.min(self.offered));
+        let through = taken.unwrap_or(delivered).max(delivered);
+        if is_away || taken.is_err() {
+            self.offered = through;
+            self.back_off_delivery(now);
+        }
+        if through == delivered {
+            return false;
+        }
+        if !is_away {
             self.delivery_failures = 0;
-            through = Some((place + 1, message.sequence));
         }
-        if let Some((_, through)) = through {
-            self.record(Record::Delivered { through });
-        }
-        through.is_some()
+        self.record(Record::Delivered { through });
+        true
+    }
+
+    fn back_off_delivery(&mut self, now: Nanos) {
+        use rand_chacha::rand_core::Rng;
+        self.delivery_failures = self.delivery_failures.saturating_add(1);
+        let jitter = self.random.next_u64();
+        let pause = back_off(self.settings.query_pause, self.delivery_failures, jitter);
+        self.next_delivery = now.after(pause);
+    }
+
+    /// When the outbox is looked at again, where nobody rings before.
+    fn delivery_due(&self) -> Nanos {
+        let look = self.clock.now().after(limits::EXECUTOR_DELIVERY_LOOK);
+        self.next_delivery.max(look)
     }
 }

@@ -67,13 +67,27 @@ pub struct Release {
     pub client_order_id: ClientOrderId,
 }
 
-/// Where messages go.
+/// Where messages go. It never blocks.
+///
+/// Messages are offered by sequence, each once while nothing goes wrong, many
+/// before the first is taken: one that is taken for good only when a disk has it
+/// would else cost a sync each.
 pub trait Receiver {
-    /// Takes a message, for good. One that it has had before is not an error.
+    /// Offers a message; those before it were offered. One that it has had
+    /// before is not an error.
     ///
     /// # Errors
-    /// It cannot take it now; it is offered again later.
-    fn deliver(&mut self, message: &Message) -> Result<(), Away>;
+    /// It cannot be reached now. Everything that is not taken is offered again,
+    /// later.
+    fn offer(&mut self, message: &Message) -> Result<(), Away>;
+
+    /// The sequence up to which it has taken, for good, what was offered to it.
+    /// A lower one than before says nothing.
+    ///
+    /// # Errors
+    /// It has gone away with what was offered and is not taken, which is offered
+    /// again, later.
+    fn taken(&mut self) -> Result<u64, Away>;
 }
 
 /// The authorizer is not there now.
