@@ -186,7 +186,6 @@ impl<T: Send, E: Send, P: Send> LaneFuture<T, E, P> {
 /// It is done, has an outcome of this type, and the claim is the caller's.
 #[inline]
 unsafe fn take_out<T: Send, E: Send, P: Send>(slot: Slot, claim: Claim) -> Outcome<T, E, P> {
-    slot.expect_later();
     // SAFETY: by the caller's promise.
     let outcome = unsafe { slot.read::<Outcome<T, E, P>>() };
     // Before anybody drops it: a wrapper among it sends the slot away.

@@ -122,10 +122,13 @@ impl Share {
         Slot(NonNull::from(&self.slab().fronts[usize::from(index)]))
     }
 
-    /// Fetches the line of a slot that the worker is about to run, to write to.
+    /// Fetches the line of a slot that the worker is about to run, to write to;
+    /// nothing if there is no such slot.
     #[inline]
     pub(crate) fn expect(&self, index: u16) {
-        prefetch::for_writing(&raw const self.slab().fronts[usize::from(index)]);
+        if let Some(front) = self.slab().fronts.get(usize::from(index)) {
+            prefetch::for_writing(front);
+        }
     }
 }
 
@@ -426,17 +429,6 @@ impl Slot {
     #[inline]
     pub(crate) fn is_done(&self, generation: Generation) -> bool {
         self.word().is_done(generation)
-    }
-
-    /// Fetches the line of a later slot, whose result is taken some results
-    /// after this one's.
-    #[inline]
-    pub(crate) fn expect_later(&self) {
-        let fronts = &self.slab().fronts;
-        let later = self.place() + prefetch::AHEAD;
-        if let Some(front) = fronts.get(later) {
-            prefetch::for_writing(front);
-        }
     }
 
     /// Puts the future's waiter in, for the worker to wake; `false` when the
