@@ -12,6 +12,8 @@ mod bare;
 mod channel;
 #[path = "lanes/dynamic.rs"]
 mod dynamic;
+#[path = "lanes/no_op.rs"]
+mod no_op;
 #[path = "lanes/ours.rs"]
 mod ours;
 #[path = "lanes/predicted.rs"]
@@ -55,15 +57,15 @@ fn one_thread(rounds: usize, items: usize) {
             ("two bare rings", Box::new(|_| bare::inline(items))),
             (
                 "lane, batched, HDR observer on",
-                Box::new(|_| ours::inline(items, HdrObserver::new(), true)),
+                Box::new(|_| no_op::inline(items, HdrObserver::new(), true)),
             ),
             (
                 "lane, batched, nobody watching",
-                Box::new(|_| ours::inline(items, NoopObserver, true)),
+                Box::new(|_| no_op::inline(items, NoopObserver, true)),
             ),
             (
                 "lane, one submit at a time",
-                Box::new(|_| ours::inline(items, HdrObserver::new(), false)),
+                Box::new(|_| no_op::inline(items, HdrObserver::new(), false)),
             ),
         ],
     );

@@ -1,32 +1,15 @@
-//! Ours: a no-op through a lane, pipelined, one at a time, and on one thread.
+//! Ours: a no-op through a lane, pipelined and one at a time.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use pitlane::host::PinPlan;
-use pitlane::lanes::{
-    AsyncEngine, EngineBuilder, HdrObserver, LaneFuture, LaneKey, LocalDriver, Observer, Rest,
-    Submitter,
-};
-use pitlane::time::{Nanos, SystemClock};
+use pitlane::lanes::{AsyncEngine, EngineBuilder, HdrObserver, LaneFuture, Observer};
 use pitlane::types::AccountId;
 
 use super::alternate::{Pair, idle, pin};
+use super::no_op::{Nothing, submit};
 use super::{BATCH, WINDOW, nanos, p50, per_item};
-
-/// A lane that does nothing.
-struct Nothing;
-
-impl LocalDriver for Nothing {
-    type Command = ();
-    fn key((): &()) -> LaneKey {
-        LaneKey::Account(AccountId(0))
-    }
-    fn command(&mut self, (): &(), _: Nanos) {}
-    fn rest(&self, _: Nanos) -> Rest {
-        Rest::UntilWoken
-    }
-}
 
 /// How submits are made.
 #[derive(Clone, Copy)]
@@ -46,29 +29,6 @@ fn engine<O: Observer>(observer: O, pair: Pair) -> AsyncEngine<Nothing, O> {
         .observer(observer)
         .build(|_| Nothing)
         .expect("engine")
-}
-
-#[inline]
-fn submit<O: Observer>(
-    submitter: &mut Submitter<Nothing, O, SystemClock>,
-    batched: bool,
-    count: usize,
-    futures: &mut VecDeque<LaneFuture<()>>,
-) {
-    let account = AccountId(1);
-    if batched {
-        submitter.batch(|batch| {
-            for _ in 0..count {
-                let submitted = batch.submit(account, |_: &mut Nothing| ());
-                futures.push_back(submitted.expect("room"));
-            }
-        });
-    } else {
-        for _ in 0..count {
-            let submitted = submitter.try_submit(account, |_: &mut Nothing| ());
-            futures.push_back(submitted.expect("room"));
-        }
-    }
 }
 
 /// P4: every future resolved, in order.
@@ -115,27 +75,6 @@ pub(super) fn pipelined<O: Observer>(items: usize, pair: Pair, observer: O, way:
     drop(others);
     engine.stop_graceful(Duration::from_secs(10)).expect("stop");
     per_item(elapsed, items)
-}
-
-/// The cost of both sides without the second core: submit, turn and take on one
-/// thread.
-pub(super) fn inline<O: Observer>(items: usize, observer: O, batched: bool) -> f64 {
-    let (engine, mut seeds) = EngineBuilder::new()
-        .observer(observer)
-        .build_inline(|_| Nothing)
-        .expect("engine");
-    let mut lane = seeds.remove(0).build();
-    let mut submitter = engine.submitter().expect("submitter");
-    let mut futures = VecDeque::with_capacity(BATCH);
-    let begun = Instant::now();
-    for _ in 0..items / BATCH {
-        submit(&mut submitter, batched, BATCH, &mut futures);
-        lane.turn(BATCH);
-        for mut future in futures.drain(..) {
-            future.try_get().expect("done").expect("ran");
-        }
-    }
-    per_item(begun.elapsed(), items / BATCH * BATCH)
 }
 
 /// P5: one at a time.
