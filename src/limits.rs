@@ -485,13 +485,39 @@ pub const AUTHORITY_ASKS_MAX: usize = 1_024;
 /// Decisions that were never brought, in one list of one shard.
 pub const AUTHORITY_DUE_MAX: usize = 256;
 
+/// What a shard does of that in one turn: its orders come first.
+pub const AUTHORITY_ASKS_PER_TURN: usize = 64;
+
+/// Decisions of one shard that hold something; one more is denied with
+/// `CapacityExceeded`. At 1 KiB each it is 64 MiB.
+pub const AUTHORITY_HOLDS_MAX: usize = 65_536;
+
+/// How long until a decision that was listed as never brought, and is
+/// still held, is listed again: it was brought, and nothing was heard of it.
+pub const AUTHORITY_DUE_PAUSE: core::time::Duration = core::time::Duration::from_secs(60);
+
+/// Executors' logs that one shard remembers; a message of one more is not taken,
+/// as it could be booked twice.
+pub const AUTHORITY_STREAMS_MAX: usize = 1_024;
+
+/// Venues whose executions one shard tells apart; those of one more are known by
+/// their messages alone.
+pub const AUTHORITY_VENUES_MAX: usize = 1_024;
+
 /// How long a decision may be brought, at least: less is over before it arrives.
 pub const DECISION_TTL_MIN: core::time::Duration = core::time::Duration::from_millis(1);
 
 /// The same, at most: it holds money all the while.
 pub const DECISION_TTL_MAX: core::time::Duration = core::time::Duration::from_secs(86_400);
 
-const _: () = assert!(
-    AUTHORITY_ASKS_MAX >= 2 * EXECUTOR_DELIVERIES_MAX,
-    "an executor's messages leave room for decisions"
-);
+const _: () = {
+    assert!(
+        AUTHORITY_ASKS_MAX >= 2 * EXECUTOR_DELIVERIES_MAX,
+        "an executor's messages leave room for decisions"
+    );
+    assert!(
+        AUTHORITY_ASKS_PER_TURN * 32 <= JOURNAL_GROUP_UNITS_MAX,
+        "what a turn answers is one group, and a decision some 20 units"
+    );
+    assert!(AUTHORITY_VENUES_MAX <= u16::MAX as usize);
+};

@@ -7,6 +7,7 @@
 
 mod config;
 mod fault;
+mod memory;
 mod port;
 mod reader;
 mod recovery;
@@ -25,6 +26,7 @@ mod tests;
 
 pub use config::{Durability, JournalConfig};
 pub use fault::{ConfigError, JournalFault, OpenError};
+pub use memory::MemoryJournal;
 pub use port::{BodyTooLong, JournalPort};
 pub use reader::{Place, ReadError, RecordView, Summary, Tail, read};
 pub use recovery::Recovered;

@@ -95,6 +95,12 @@ pub enum RestoreError {
     /// As many orders are open as a shard holds.
     #[error("no room for the open orders")]
     Orders,
+    /// A decision is of a kind that this program does not know.
+    #[error(
+        "the decision that holds as number {0} has an order type or a time in force that \
+         this program does not know; start the program that wrote it"
+    )]
+    Decision(u64),
 }
 
 impl RiskEngine {

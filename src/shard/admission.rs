@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::authority::AuthorityDesk;
 use super::callbacks::{Callbacks, RiskRequest};
 use super::journaling::ShardJournal;
 use super::monitor::ShardMonitor;
@@ -52,6 +53,8 @@ pub struct Admission<V: Venue, I: IdentitySource> {
     pub(super) journal: Option<Box<ShardJournal>>,
     /// What a restart left to be asked for.
     pub(super) reconciliation: Reconciliation,
+    /// `None`: nobody asks this shard for decisions.
+    pub(super) authority: Option<Box<AuthorityDesk>>,
 }
 
 /// What a shard did since it started.
@@ -99,6 +102,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             halted: None,
             journal: None,
             reconciliation: Reconciliation::default(),
+            authority: None,
         }
     }
 
@@ -203,17 +207,21 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         let released = self.release();
         let mut worked = false;
         // What finds no room in the journal waits at the venue.
-        if self.has_journal_room() {
+        let has_room = self.has_journal_room();
+        if has_room {
             self.follow_halt();
             self.withdraw_wanted();
             worked = self.ask_venue(now) | (self.settle(budget, now) > 0);
             worked |= self.call_back(now);
         }
+        if self.authority.is_some() {
+            worked |= self.serve_authority(has_room, now);
+        }
         self.seal();
         self.flush() | worked | released
     }
 
-    fn has_journal_room(&self) -> bool {
+    pub(super) fn has_journal_room(&self) -> bool {
         self.journal
             .as_ref()
             .is_none_or(|journal| journal.takes_work())
@@ -393,7 +401,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
 
     /// Why no new order of an account is taken, whatever it is.
     #[inline]
-    fn closed_to(&self, account: AccountId) -> Option<RejectCode> {
+    pub(super) fn closed_to(&self, account: AccountId) -> Option<RejectCode> {
         if self.callbacks.refuses_orders() || self.reconciliation.holds(account) {
             return Some(RejectCode::SystemUnavailable);
         }

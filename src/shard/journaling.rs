@@ -8,6 +8,7 @@
 use super::Admission;
 use super::record::{
     AccountRecord, BlockRecord, EFFECT_VERSION, Effect, OrderRecord, OrderStanding, encode,
+    encode_long,
 };
 use crate::journal::{Condition, JournalPort};
 use crate::limits::{JOURNAL_GROUP_UNITS_MAX, SHARD_CLOSE_WAIT, SHARD_TOUCHED_FILTER};
@@ -70,6 +71,11 @@ impl ShardJournal {
         self.port.durable()
     }
 
+    /// Sequence of the last record that was written.
+    pub(super) const fn last(&self) -> u64 {
+        self.port.last()
+    }
+
     fn is_long(&self) -> bool {
         self.port.gathered_units() >= JOURNAL_GROUP_UNITS_MAX / 2
     }
@@ -102,6 +108,24 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
                 account: Some(account),
                 cause: self.risk.own_block(account),
             }));
+        }
+    }
+
+    /// Writes what is none of an order's.
+    pub(super) fn write_effect(&mut self, effect: &Effect) {
+        if let Some(journal) = &mut self.journal {
+            journal.write(effect);
+        }
+    }
+
+    /// Writes a decision, which is longer than everything else.
+    pub(super) fn write_long(&mut self, effect: &Effect) {
+        if let Some(journal) = &mut self.journal {
+            let encoded = encode_long(effect);
+            let written = journal
+                .port
+                .append(encoded.kind(), EFFECT_VERSION, encoded.body());
+            debug_assert!(written.is_ok(), "an effect is shorter than a record");
         }
     }
 
@@ -203,13 +227,22 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         self.callbacks.release_reports(durable) | sent
     }
 
-    /// Whether something has become durable that waits to leave.
+    /// Whether something has become durable that waits to leave, or somebody has
+    /// asked for a decision.
     #[must_use]
     pub fn has_due(&self) -> bool {
-        self.journal.as_ref().is_some_and(|journal| {
-            let durable = journal.durable();
-            self.outlet.is_due(durable) || self.callbacks.reports_due(durable)
-        })
+        let is_asked = self.authority.as_ref().is_some_and(|desk| desk.is_asked());
+        let Some(journal) = &self.journal else {
+            return is_asked;
+        };
+        let durable = journal.durable();
+        self.outlet.is_due(durable)
+            || self.callbacks.reports_due(durable)
+            || self
+                .authority
+                .as_ref()
+                .is_some_and(|desk| desk.is_due(durable))
+            || is_asked && journal.takes_work()
     }
 
     /// How the journal stands; `None` without one.
@@ -221,7 +254,13 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
     /// Whether something waits for the journal.
     #[must_use]
     pub fn holds_back(&self) -> bool {
-        self.journal.is_some() && (!self.outlet.is_empty() || self.callbacks.holds_reports())
+        let answers = || {
+            self.authority
+                .as_ref()
+                .is_some_and(|desk| desk.holds_back())
+        };
+        self.journal.is_some()
+            && (!self.outlet.is_empty() || self.callbacks.holds_reports() || answers())
     }
 
     /// The last turn's group, before the shard is gone: what it did is made
@@ -240,7 +279,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             if failed {
                 return;
             }
-            if !self.release() {
+            if !(self.answer_authority() | self.release()) {
                 std::thread::yield_now();
             }
         }

@@ -72,6 +72,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             });
             opened.map_err(|_| RestoreError::Orders)?;
         }
+        self.restore_authority(state.authority())?;
         for (account, cause) in state.blocks() {
             self.risk.restore_account_block(account, cause)?;
         }

@@ -6,10 +6,11 @@ use super::admission::{Admission, order_level};
 use super::record::OrderStanding;
 use crate::orders::venue::{Venue, VenueEvent};
 use crate::orders::{IdentitySource, OpenOrder, OutOfRange, PendingCancel};
-use crate::risk::ExecutionReport;
+use crate::risk::{ExecutionReport, ReservationToken};
 use crate::time::Nanos;
 use crate::types::{
-    Amount, ClientOrderId, ClientReference, FillId, Order, Price, Quantity, RejectCode, ReportKind,
+    AccountId, Amount, ClientOrderId, ClientReference, FillId, InstrumentId, Order, Price,
+    Quantity, RejectCode, ReportKind, Side,
 };
 
 /// One execution, as the venue tells it.
@@ -20,6 +21,25 @@ struct Fill {
     quantity: Quantity,
     /// What still works after it; zero in the order's last.
     leaves: Quantity,
+}
+
+/// What happened at a venue, to whose account, and to which hold.
+#[derive(Clone, Copy)]
+pub(super) struct Fact {
+    /// The hold; `None`: there is none.
+    pub(super) token: Option<ReservationToken>,
+    pub(super) account: AccountId,
+    pub(super) instrument: InstrumentId,
+    pub(super) side: Side,
+    /// Its number at this shard's own venue; the same one is booked once.
+    pub(super) fill_id: Option<FillId>,
+    pub(super) price: Price,
+    /// Zero where nothing traded.
+    pub(super) quantity: Quantity,
+    /// What the account pays beside it.
+    pub(super) fee: Amount,
+    /// What is left of the hold is free.
+    pub(super) is_final: bool,
 }
 
 impl<V: Venue, I: IdentitySource> Admission<V, I> {
@@ -185,7 +205,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
 
     /// Books what happened to an order's hold.
     fn settle_hold(&mut self, open: &OpenOrder, fill: Option<Fill>, is_final: bool, now: Nanos) {
-        let report = ExecutionReport {
+        let fact = Fact {
             token: Some(open.reservation),
             account: open.order.account,
             instrument: open.order.instrument,
@@ -194,9 +214,34 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             price: fill.map_or(Price::ZERO, |fill| fill.price),
             quantity: fill.map_or(Quantity::ZERO, |fill| fill.quantity),
             fee: Amount::ZERO,
-            fee_asset: None,
-            pnl: fill.map_or(Amount::ZERO, |fill| self.realize(open, fill)),
             is_final,
+        };
+        self.book(&fact, now);
+        if !is_final {
+            self.touch_order(open.id);
+        }
+    }
+
+    /// Books a fact: funds, position, what it realized, and its hold.
+    #[inline]
+    pub(super) fn book(&mut self, fact: &Fact, now: Nanos) {
+        let pnl = if fact.quantity.is_zero() {
+            Amount::ZERO
+        } else {
+            self.realize(fact)
+        };
+        let report = ExecutionReport {
+            token: fact.token,
+            account: fact.account,
+            instrument: fact.instrument,
+            side: fact.side,
+            fill_id: fact.fill_id,
+            price: fact.price,
+            quantity: fact.quantity,
+            fee: fact.fee,
+            fee_asset: None,
+            pnl,
+            is_final: fact.is_final,
         };
         let booked = self.risk.apply_execution_report(&report, now);
         debug_assert!(
@@ -204,30 +249,25 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             "an open order's token names its hold: {booked:?}"
         );
         let outcome = booked.unwrap_or_default();
-        self.touch_account(open.order.account, open.order.instrument);
-        if !is_final {
-            self.touch_order(open.id);
-        }
+        self.touch_account(fact.account, fact.instrument);
         if !outcome.alarms.is_empty() {
             self.counts.alarms += 1;
         }
         if outcome.cancel_working {
-            self.withdraw_account(open.order.account);
+            self.withdraw_account(fact.account);
         }
     }
 
     /// What a fill has realized; what cannot be calculated is alarmed, and the
     /// fill is booked without.
-    fn realize(&mut self, open: &OpenOrder, fill: Fill) -> Amount {
-        let order = &open.order;
-        let side = order.side;
+    fn realize(&mut self, fact: &Fact) -> Amount {
         self.realized
             .book(
-                order.account,
-                order.instrument,
-                side,
-                fill.quantity,
-                fill.price,
+                fact.account,
+                fact.instrument,
+                fact.side,
+                fact.quantity,
+                fact.price,
             )
             .unwrap_or_else(|OutOfRange| {
                 self.counts.alarms += 1;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
+use super::authority::AuthorityState;
 use super::record::{AccountRecord, DecodeError, Effect, OrderRecord, OrderStanding, decode};
 use crate::journal::RecordView;
 use crate::limits::FILL_IDS_MAX;
@@ -26,6 +27,7 @@ pub struct ShardState {
     fills: VecDeque<FillId>,
     last_fill: u64,
     records: u64,
+    authority: AuthorityState,
 }
 
 /// A record of a journal is not one of a shard's.
@@ -81,6 +83,7 @@ impl ShardState {
                 }
                 None => self.halt = block.cause,
             },
+            Effect::Decision(_) | Effect::Hold(_) | Effect::Told(_) => self.authority.apply(effect),
         }
     }
 
@@ -119,6 +122,12 @@ impl ShardState {
         self.blocks
             .iter()
             .map(|(account, cause)| (*account, *cause))
+    }
+
+    /// What it held for decisions, and was told of them.
+    #[must_use]
+    pub const fn authority(&self) -> &AuthorityState {
+        &self.authority
     }
 
     /// The firm-wide halt.

@@ -44,18 +44,19 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
     /// in the next turn.
     pub(super) fn withdraw_wanted(&mut self) {
         while let Some(&token) = self.wanted.front() {
-            // Over meanwhile, or on its way out already, is as good.
-            if let Some(order) = self.orders.holder_mut(token)
-                && order.cancelling.is_none()
-            {
-                match self.outlet.cancel(order.id) {
+            match self.orders.holder_mut(token) {
+                Some(order) if order.cancelling.is_none() => match self.outlet.cancel(order.id) {
                     Ok(()) => {
                         order.cancelling = Some(PendingCancel::Risk);
                         let id = order.id;
                         self.touch_order(id);
                     }
                     Err(_) => return,
-                }
+                },
+                // On its way out already is as good.
+                Some(_) => {}
+                // So is over meanwhile; but it may be an executor's.
+                None => self.note_uncancelled(token),
             }
             self.wanted.pop_front();
         }

@@ -245,6 +245,9 @@ const fn kind_of(effect: &Effect) -> &'static str {
         Effect::Account(_) => "account",
         Effect::Report(report) => kind_name(report.kind),
         Effect::Block(_) => "block",
+        Effect::Decision(_) => "decision",
+        Effect::Hold(_) => "hold",
+        Effect::Told(_) => "told",
         _ => "newer",
     }
 }

@@ -2,7 +2,10 @@
 //! left out.
 
 use pitlane::journal::RecordView;
-use pitlane::shard::record::{AccountRecord, Effect, OrderRecord, OrderStanding, decode};
+use pitlane::shard::record::{
+    AccountRecord, DecisionRecord, Effect, HoldRecord, HoldStanding, OrderRecord, OrderStanding,
+    ToldKind, ToldOutcome, ToldRecord, decode,
+};
 use pitlane::types::{Amount, Price, Quantity, Report, ReportKind};
 use serde_json::{Map, Value, json};
 
@@ -25,6 +28,9 @@ pub(super) fn object(record: &RecordView<'_>) -> Value {
                 "cause": block.cause.map(|cause| cause.name()),
             }),
         ),
+        Ok(Effect::Decision(decision)) => ("decision", decision_fields(&decision)),
+        Ok(Effect::Hold(hold)) => ("hold", hold_fields(&hold)),
+        Ok(Effect::Told(told)) => ("told", told_fields(&told)),
         Ok(_) => ("newer", json!({})),
         Err(error) => (
             "unknown",
@@ -100,6 +106,66 @@ fn account_fields(record: &AccountRecord) -> Value {
         "last_price": text(Price::from_raw(image.last_price)),
         "pnl": text(Amount::from_raw(image.pnl)),
         "credit": text(Amount::from_raw(image.credit)),
+    })
+}
+
+/// As it was signed, with the hold's number.
+fn decision_fields(record: &DecisionRecord) -> Value {
+    let mut fields = serde_json::to_value(record.decision.to_json()).unwrap_or_default();
+    if let Value::Object(fields) = &mut fields {
+        fields.insert("hold".into(), json!(record.number));
+        fields.insert("due_ns".into(), json!(record.due_at.0));
+    }
+    fields
+}
+
+fn hold_fields(record: &HoldRecord) -> Value {
+    let standing = match record.standing {
+        HoldStanding::Given => "given",
+        HoldStanding::Brought => "brought",
+        HoldStanding::Ended => "ended",
+    };
+    let hold = &record.hold;
+    let is_open = record.standing != HoldStanding::Ended;
+    let held = |raw: i128| is_open.then(|| text(Amount::from_raw(raw)));
+    json!({
+        "hold": record.number,
+        "standing": standing,
+        "held_settlement": held(hold.settlement),
+        "held_base": held(hold.base),
+        "lock_price": is_open.then(|| text(Price::from_raw(hold.lock_price))),
+        "filled": is_open.then(|| text(Quantity::from_raw(hold.filled))),
+    })
+}
+
+fn told_fields(record: &ToldRecord) -> Value {
+    let message = match record.kind {
+        ToldKind::Execution => "execution",
+        ToldKind::Release => "release",
+        ToldKind::Reversal => "reversal",
+    };
+    let outcome = match record.outcome {
+        ToldOutcome::Settled => "settled",
+        ToldOutcome::NoHold => "no_hold",
+        ToldOutcome::Repeated => "repeated",
+        ToldOutcome::SetAside => "set_aside",
+    };
+    let trades = record.kind != ToldKind::Release;
+    json!({
+        "stream": record.stream,
+        "message": record.sequence,
+        "told": message,
+        "outcome": outcome,
+        "ends": record.ends,
+        "account": record.account,
+        "instrument": record.instrument,
+        "side": record.side,
+        "client_order_id": record.client_order_id.to_string(),
+        "venue": trades.then(|| record.venue.as_str()),
+        "fill_id": trades.then_some(record.fill_id),
+        "price": trades.then(|| text(record.price)),
+        "quantity": trades.then(|| text(record.quantity)),
+        "fee": trades.then(|| text(record.fee)),
     })
 }
 

@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use super::ask::{Ask, AskSender, AuthorityEnd, ReserveAsk, ask_queue};
 use super::expiry::Due;
+use super::holds::order_of;
 use super::pending::{Answer, Deciding};
 use super::receiver::ShardReceiver;
 use super::request::{Allowed, Decided, DecisionRequest, Undecided};
 use crate::lanes::LaneKey;
 use crate::limits::AUTHORITY_DUE_MAX;
-use crate::orders::decision::{Decision, Role, Signer, Size};
+use crate::orders::decision::{Decision, Role, Signer};
 use crate::risk::Rejects;
 use crate::shard::ReportBell;
 use crate::time::Clock;
-use crate::types::{AccountId, InstrumentId, Order, RejectCode, RejectScope, ShardId};
+use crate::types::{AccountId, InstrumentId, RejectCode, RejectScope, ShardId};
 
 /// What an authorizer signs with, and what it calls things.
 pub struct AuthorizerSettings {
@@ -102,19 +103,9 @@ impl Authorizer {
                 return Ok(deciding);
             }
         };
-        let (quantity, volume) = match request.size {
-            Size::Quantity(quantity) => (Some(quantity), None),
-            Size::Volume(volume) => (None, Some(volume)),
-        };
-        let order = Order {
-            account: request.account,
-            instrument,
-            side: request.side,
-            order_type: request.order_type,
-            time_in_force: request.time_in_force,
-            quantity,
-            volume,
-            price: request.price,
+        // Types and times in force that a request has do have names.
+        let Some(order) = order_of(&draft, instrument) else {
+            return Err(Undecided::NotThere);
         };
         let due_at = draft.expires_at.after(settings.skew);
         let ask = Ask::Reserve(Box::new(ReserveAsk {

@@ -13,18 +13,28 @@
 //! path; a shard without an authority pays one branch a turn. Signing is done by
 //! whoever takes the answer.
 
-#[expect(dead_code, reason = "read by the shard, whose side comes next")]
 mod ask;
 mod authorizer;
+mod counts;
+mod desk;
 mod expiry;
+mod fills;
+mod holds;
 mod pending;
-#[expect(dead_code, reason = "rung by the shard, whose side comes next")]
 mod receiver;
 mod request;
+mod reserving;
+mod serving;
+mod settling;
+mod state;
 
 pub use ask::AuthorityEnd;
 pub use authorizer::{Authorizer, AuthorizerSettings};
+pub use counts::AuthorityCounts;
 pub use expiry::Due;
 pub use pending::{Answer, Deciding};
 pub use receiver::ShardReceiver;
 pub use request::{Allowed, Decided, DecisionRequest, Undecided};
+pub use state::AuthorityState;
+
+pub(super) use desk::AuthorityDesk;

@@ -2,9 +2,8 @@
 
 use core::fmt;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ask::{Ask, SettleAsk};
 use super::authorizer::Authorizer;
@@ -23,6 +22,21 @@ impl fmt::Debug for Acknowledged {
         f.debug_struct("Acknowledged")
             .field("through", &self.through)
             .finish_non_exhaustive()
+    }
+}
+
+impl Acknowledged {
+    /// The shard has taken everything up to this sequence that was its own.
+    pub(super) fn take(&self, shard: ShardId, sequence: u64) {
+        if let Some(through) = self.through.get(usize::from(shard.0)) {
+            // Pairs with the acquiring load of the receiver; the shard alone
+            // writes it, a sequence that came again too.
+            through.fetch_max(sequence, Ordering::Release);
+        }
+    }
+
+    pub(super) fn ring(&self) {
+        (self.bell)();
     }
 }
 

@@ -16,7 +16,7 @@ pub struct AccountRecord {
 }
 
 impl AccountRecord {
-    pub(super) fn put(&self, out: &mut Put) {
+    pub(super) fn put<const MAX: usize>(&self, out: &mut Put<MAX>) {
         let image = &self.image;
         out.u64(image.account.0);
         out.u32(image.instrument.0);

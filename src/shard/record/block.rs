@@ -13,7 +13,7 @@ pub struct BlockRecord {
 }
 
 impl BlockRecord {
-    pub(super) fn put(&self, out: &mut Put) {
+    pub(super) fn put<const MAX: usize>(&self, out: &mut Put<MAX>) {
         out.u64(self.account.map_or(0, |account| account.0));
         out.u8(u8::from(self.account.is_none()));
         out.u8(u8::from(self.cause.is_some()));

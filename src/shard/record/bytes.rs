@@ -1,24 +1,30 @@
 //! Fixed little-endian fields, one after the other.
 
-/// The longest body of an effect.
+/// The longest body of an effect that orders have.
 pub(super) const BODY_MAX: usize = 304;
 
+/// The longest body of a decision: ten names and what is of fixed length.
+pub(super) const DECISION_BODY_MAX: usize = 768;
+
+/// The longest text of a body: its length is a byte, and a name is shorter.
+const TEXT_MAX: usize = 64;
+
 /// Writes a body.
-pub(crate) struct Put {
-    bytes: [u8; BODY_MAX],
+pub(crate) struct Put<const MAX: usize = BODY_MAX> {
+    bytes: [u8; MAX],
     len: usize,
 }
 
-impl Put {
+impl<const MAX: usize> Put<MAX> {
     pub(super) const fn new() -> Self {
         Self {
-            bytes: [0; BODY_MAX],
+            bytes: [0; MAX],
             len: 0,
         }
     }
 
-    /// Bodies are of fixed length, so that none is longer than [`BODY_MAX`];
-    /// every kind's test writes one.
+    /// Bodies are of bounded length, so that none is longer than `MAX`; every
+    /// kind's test writes one.
     #[inline]
     fn put<const N: usize>(&mut self, bytes: [u8; N]) {
         self.bytes[self.len..self.len + N].copy_from_slice(&bytes);
@@ -49,6 +55,15 @@ impl Put {
         self.put(value.to_le_bytes());
     }
 
+    /// A text of at most [`TEXT_MAX`] bytes; a longer one is cut, between two
+    /// characters.
+    pub(super) fn text(&mut self, text: &str) {
+        let text = &text[..text.floor_char_boundary(TEXT_MAX)];
+        self.u8(u8::try_from(text.len()).unwrap_or(0));
+        self.bytes[self.len..self.len + text.len()].copy_from_slice(text.as_bytes());
+        self.len += text.len();
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -57,7 +72,7 @@ impl Put {
 /// Reads a body; `None` where it ends too early.
 pub(super) struct Take<'a>(pub(super) &'a [u8]);
 
-impl Take<'_> {
+impl<'a> Take<'a> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
@@ -86,6 +101,13 @@ impl Take<'_> {
 
     pub(super) fn i128(&mut self) -> Option<i128> {
         self.take().map(i128::from_le_bytes)
+    }
+
+    pub(super) fn text(&mut self) -> Option<&'a str> {
+        let len = usize::from(self.u8()?);
+        let (text, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        str::from_utf8(text).ok()
     }
 
     /// `Some` where nothing but the last unit's zeros follows.

@@ -2,9 +2,12 @@
 
 use super::account::AccountRecord;
 use super::block::BlockRecord;
-use super::bytes::{Put, Take};
+use super::bytes::{BODY_MAX, DECISION_BODY_MAX, Put, Take};
+use super::decision::DecisionRecord;
+use super::hold::HoldRecord;
 use super::order::OrderRecord;
 use super::report;
+use super::told::ToldRecord;
 use crate::journal::RecordKind;
 use crate::types::Report;
 
@@ -15,9 +18,12 @@ const ORDER: RecordKind = RecordKind(1);
 const ACCOUNT: RecordKind = RecordKind(2);
 const REPORT: RecordKind = RecordKind(3);
 const BLOCK: RecordKind = RecordKind(4);
+const DECISION: RecordKind = RecordKind(5);
+const HOLD: RecordKind = RecordKind(6);
+const TOLD: RecordKind = RecordKind(7);
 
 /// One thing that a turn has changed, as it is now, or has told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Effect {
     /// An order.
@@ -28,6 +34,12 @@ pub enum Effect {
     Report(Report),
     /// A block, or its end.
     Block(BlockRecord),
+    /// A decision that was allowed.
+    Decision(Box<DecisionRecord>),
+    /// What a decision holds.
+    Hold(HoldRecord),
+    /// What an executor has told.
+    Told(ToldRecord),
 }
 
 /// A record's body cannot be understood.
@@ -55,12 +67,12 @@ pub enum DecodeError {
 }
 
 /// A body with its kind.
-pub(crate) struct Encoded {
+pub(crate) struct Encoded<const MAX: usize> {
     kind: RecordKind,
-    body: Put,
+    body: Put<MAX>,
 }
 
-impl Encoded {
+impl<const MAX: usize> Encoded<MAX> {
     pub(crate) const fn kind(&self) -> RecordKind {
         self.kind
     }
@@ -70,8 +82,19 @@ impl Encoded {
     }
 }
 
+/// Any effect but a decision, which is longer.
 #[inline]
-pub(crate) fn encode(effect: &Effect) -> Encoded {
+pub(crate) fn encode(effect: &Effect) -> Encoded<BODY_MAX> {
+    encode_in(effect)
+}
+
+/// Any effect.
+pub(crate) fn encode_long(effect: &Effect) -> Encoded<DECISION_BODY_MAX> {
+    encode_in(effect)
+}
+
+#[inline]
+fn encode_in<const MAX: usize>(effect: &Effect) -> Encoded<MAX> {
     let mut body = Put::new();
     let kind = match effect {
         Effect::Order(order) => {
@@ -90,6 +113,18 @@ pub(crate) fn encode(effect: &Effect) -> Encoded {
             block.put(&mut body);
             BLOCK
         }
+        Effect::Decision(decision) => {
+            decision.put(&mut body);
+            DECISION
+        }
+        Effect::Hold(hold) => {
+            hold.put(&mut body);
+            HOLD
+        }
+        Effect::Told(told) => {
+            told.put(&mut body);
+            TOLD
+        }
     };
     Encoded { kind, body }
 }
@@ -99,7 +134,7 @@ pub(crate) fn encode(effect: &Effect) -> Encoded {
 /// # Errors
 /// Of another kind or version, or of values that none of ours has.
 pub fn decode(kind: RecordKind, version: u8, body: &[u8]) -> Result<Effect, DecodeError> {
-    if version != EFFECT_VERSION || !(ORDER..=BLOCK).contains(&kind) {
+    if version != EFFECT_VERSION || !(ORDER..=TOLD).contains(&kind) {
         return Err(DecodeError::Unknown { kind, version });
     }
     let mut from = Take(body);
@@ -107,7 +142,10 @@ pub fn decode(kind: RecordKind, version: u8, body: &[u8]) -> Result<Effect, Deco
         ORDER => OrderRecord::take(&mut from).map(Effect::Order),
         ACCOUNT => AccountRecord::take(&mut from).map(Effect::Account),
         REPORT => report::take(&mut from).map(Effect::Report),
-        _ => BlockRecord::take(&mut from).map(Effect::Block),
+        BLOCK => BlockRecord::take(&mut from).map(Effect::Block),
+        DECISION => DecisionRecord::take(&mut from).map(|one| Effect::Decision(Box::new(one))),
+        HOLD => HoldRecord::take(&mut from).map(Effect::Hold),
+        _ => ToldRecord::take(&mut from).map(Effect::Told),
     };
     effect
         .filter(|_| from.end().is_some())
@@ -117,9 +155,11 @@ pub fn decode(kind: RecordKind, version: u8, body: &[u8]) -> Result<Effect, Deco
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::orders::decision::{Decision, Grant, Size, Verdict};
     use crate::orders::{CostImage, PendingCancel, PendingReplace};
     use crate::risk::{AccountImage, Balance, HoldImage};
-    use crate::shard::record::OrderStanding;
+    use crate::shard::record::{HoldStanding, OrderStanding, ToldKind, ToldOutcome, venue_name};
+    use crate::time::UnixNanos;
     use crate::types::{
         AccountId, Amount, AssetId, ClientOrderId, ClientReference, FillId, InstrumentId, Order,
         OrderType, Origin, Price, Quantity, RejectCode, RejectScope, ReportKind, ShardId, Side,
@@ -236,16 +276,107 @@ mod tests {
             block(Some(AccountId(0)), Some(RejectCode::Other)),
             block(None, None),
         ]
+        .into_iter()
+        .chain(effects_of_authority())
+        .collect()
+    }
+
+    fn effects_of_authority() -> Vec<Effect> {
+        let name = |letter: &str| letter.repeat(64);
+        let decision = Decision {
+            decision_id: name("d"),
+            grant: Some(Grant {
+                client_order_id: ClientOrderId { high: 1, low: 2 },
+                reservation_id: name("r"),
+            }),
+            agent_id: name("a"),
+            user_id: name("u"),
+            account_id: AccountId(u64::MAX),
+            verdict: Verdict::Allow,
+            enforcement: name("e"),
+            venue: name("v"),
+            instrument: name("i"),
+            side: Side::Sell,
+            order_type: name("o"),
+            time_in_force: name("t"),
+            size: Size::Volume(Amount::from_raw(i128::MAX)),
+            price: Some(Price::from_raw(-1)),
+            stop_price: Some(Price::from_raw(-2)),
+            good_till: Some(UnixNanos(3)),
+            issued_at: UnixNanos(4),
+            expires_at: UnixNanos(5),
+            key_id: name("k"),
+        };
+        let short = Decision {
+            verdict: Verdict::Reduce,
+            size: Size::Quantity(Quantity::from_raw(7)),
+            price: None,
+            stop_price: None,
+            good_till: None,
+            key_id: "k".into(),
+            ..decision.clone()
+        };
+        let decided = |decision| {
+            Effect::Decision(Box::new(DecisionRecord {
+                number: 6,
+                instrument: InstrumentId(7),
+                due_at: UnixNanos(8),
+                decision,
+            }))
+        };
+        let hold = |standing, hold| {
+            Effect::Hold(HoldRecord {
+                number: 9,
+                standing,
+                hold,
+            })
+        };
+        let held = order(OrderStanding::Open).hold;
+        let told = ToldRecord {
+            stream: u64::MAX,
+            sequence: 1,
+            kind: ToldKind::Execution,
+            outcome: ToldOutcome::Settled,
+            ends: true,
+            account: Some(AccountId(2)),
+            instrument: Some(InstrumentId(3)),
+            side: Some(Side::Sell),
+            client_order_id: ClientOrderId { high: 4, low: 5 },
+            fill_id: FillId(6),
+            quantity: Quantity::from_raw(7),
+            price: Price::from_raw(8),
+            fee: Amount::from_raw(i128::MIN),
+            venue: venue_name(&name("v")),
+        };
+        let set_aside = ToldRecord {
+            kind: ToldKind::Reversal,
+            outcome: ToldOutcome::SetAside,
+            ends: false,
+            account: None,
+            instrument: None,
+            side: None,
+            venue: venue_name(""),
+            ..told
+        };
+        vec![
+            decided(decision),
+            decided(short),
+            hold(HoldStanding::Given, held),
+            hold(HoldStanding::Brought, HoldImage::default()),
+            hold(HoldStanding::Ended, HoldImage::default()),
+            Effect::Told(told),
+            Effect::Told(set_aside),
+        ]
     }
 
     #[test]
     fn j05_every_effect_reads_back_with_or_without_its_units_padding() {
         for effect in effects() {
-            let encoded = encode(&effect);
+            let encoded = encode_long(&effect);
             let mut padded = encoded.body().to_vec();
             for _ in 0..64 {
                 let read = decode(encoded.kind(), EFFECT_VERSION, &padded);
-                assert_eq!(read, Ok(effect));
+                assert_eq!(read.as_ref(), Ok(&effect));
                 padded.push(0);
             }
         }
@@ -254,7 +385,7 @@ mod tests {
     #[test]
     fn j05_what_is_cut_follows_or_is_unknown_is_an_error() {
         for effect in effects() {
-            let encoded = encode(&effect);
+            let encoded = encode_long(&effect);
             let kind = encoded.kind();
             let body = encoded.body();
             for len in 0..body.len() {
@@ -268,7 +399,7 @@ mod tests {
             let read = decode(kind, EFFECT_VERSION + 1, body);
             assert!(matches!(read, Err(DecodeError::Unknown { .. })));
         }
-        let kind = RecordKind(5);
+        let kind = RecordKind(8);
         assert!(matches!(
             decode(kind, EFFECT_VERSION, &[]),
             Err(DecodeError::Unknown { .. })

@@ -2,19 +2,26 @@
 //! after the turn (rule J5).
 //!
 //! An image is the whole of one thing: an order, an account in one instrument,
-//! a block. What was last written of each is the state; a replay sets it and
+//! a block, a decision's hold. What was last written of each is the state; a replay sets it and
 //! calculates nothing. `docs/journal.md` draws the bytes.
 
 mod account;
 mod block;
 mod bytes;
+mod decision;
 mod effect;
+mod hold;
 mod order;
 mod report;
+mod told;
 
 pub use account::AccountRecord;
 pub use block::BlockRecord;
+pub use decision::DecisionRecord;
 pub use effect::{DecodeError, Effect, decode};
+pub use hold::{HoldRecord, HoldStanding};
 pub use order::{OrderRecord, OrderStanding};
+pub use told::{ToldKind, ToldOutcome, ToldRecord, VenueName};
 
-pub(super) use effect::{EFFECT_VERSION, encode};
+pub(super) use effect::{EFFECT_VERSION, encode, encode_long};
+pub(super) use told::venue_name;

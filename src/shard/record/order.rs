@@ -90,7 +90,7 @@ impl OrderRecord {
             .fold(0, |flags, (bit, _)| flags | bit)
     }
 
-    pub(super) fn put(&self, out: &mut Put) {
+    pub(super) fn put<const MAX: usize>(&self, out: &mut Put<MAX>) {
         let order = &self.order;
         out.u64(self.id.high);
         out.u64(self.id.low);

@@ -7,7 +7,7 @@ use crate::types::{
     RejectCode, RejectScope, Report, ReportKind, ShardId,
 };
 
-pub(super) fn put(report: &Report, out: &mut Put) {
+pub(super) fn put<const MAX: usize>(report: &Report, out: &mut Put<MAX>) {
     out.u8(report.kind as u8);
     out.u8(report.side as u8);
     out.u16(report.reject.map_or(0, |(code, _)| code.number()));
