@@ -36,7 +36,10 @@ impl Default for Limits {
 #[derive(Debug)]
 pub(super) struct Account {
     limits: Limits,
-    units: Cell<usize>,
+    /// Queued callbacks.
+    queued: Cell<usize>,
+    /// All other units.
+    others: Cell<usize>,
     bytes: Cell<usize>,
 }
 
@@ -44,7 +47,8 @@ impl Account {
     pub(super) const fn new(limits: Limits) -> Self {
         Self {
             limits,
-            units: Cell::new(0),
+            queued: Cell::new(0),
+            others: Cell::new(0),
             bytes: Cell::new(0),
         }
     }
@@ -56,7 +60,13 @@ impl Account {
 
     #[inline]
     pub(super) fn units(&self) -> usize {
-        self.units.get()
+        self.queued.get() + self.others.get()
+    }
+
+    /// The units that are queued callbacks.
+    #[inline]
+    pub(super) fn queued(&self) -> usize {
+        self.queued.get()
     }
 
     #[inline]
@@ -71,25 +81,68 @@ impl Account {
 
     #[inline]
     pub(super) fn units_left(&self) -> usize {
-        self.limits.units - self.units.get()
+        self.limits.units - self.units()
     }
 
     /// Takes both, or neither.
     #[inline]
     pub(super) fn take(&self, units: usize, bytes: usize) -> Result<(), Fatal> {
-        if units > self.units_left() || bytes > self.bytes_left() {
+        if units > self.units_left() {
             return Err(Fatal::Overflow);
         }
-        self.units.set(self.units.get() + units);
-        self.bytes.set(self.bytes.get() + bytes);
+        self.take_bytes(bytes)?;
+        self.others.set(self.others.get() + units);
         Ok(())
+    }
+
+    #[inline]
+    pub(super) fn take_bytes(&self, bytes: usize) -> Result<(), Fatal> {
+        match self.bytes.get().checked_add(bytes) {
+            Some(sum) if sum <= self.limits.bytes => {
+                self.bytes.set(sum);
+                Ok(())
+            }
+            _ => Err(Fatal::Overflow),
+        }
+    }
+
+    /// Takes the unit of a callback with its heap, or nothing.
+    #[inline]
+    pub(super) fn take_queued(&self, heap: usize) -> Result<(), Fatal> {
+        let queued = self.queued.get() + 1;
+        if queued + self.others.get() > self.limits.units {
+            return Err(Fatal::Overflow);
+        }
+        if heap > 0 {
+            self.take_bytes(heap)?;
+        }
+        self.queued.set(queued);
+        Ok(())
+    }
+
+    /// Gives back the unit of a callback with its heap.
+    #[inline]
+    pub(super) fn give_queued(&self, heap: usize) {
+        self.queued.set(self.queued.get() - 1);
+        if heap > 0 {
+            self.give_bytes(heap);
+        }
+    }
+
+    /// Gives back the units of all callbacks.
+    pub(super) fn give_queue(&self) {
+        self.queued.set(0);
     }
 
     /// Gives back what was taken.
     #[inline]
     pub(super) fn give(&self, units: usize, bytes: usize) {
-        debug_assert!(units <= self.units.get() && bytes <= self.bytes.get());
-        self.units.set(self.units.get() - units);
+        self.others.set(self.others.get() - units);
+        self.give_bytes(bytes);
+    }
+
+    #[inline]
+    pub(super) fn give_bytes(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() - bytes);
     }
 }
@@ -100,6 +153,12 @@ impl Account {
 /// Visible capacity counts, spare capacity that cannot be seen does not; a value
 /// that is shared counts at each of its owners.
 pub trait HeapBytes {
+    /// Such a value owns no heap, and cloning it copies its bytes and runs nobody's
+    /// code, as for a `Copy` type with a derived `Clone`. A publication that nobody
+    /// hears at once then queues it for all of its subscribers in one look; a clone
+    /// that reached for the dispatcher would panic.
+    const IS_PLAIN: bool = false;
+
     /// Bytes on the heap, not those of the value itself.
     fn heap_bytes(&self) -> usize;
 }
@@ -107,6 +166,8 @@ pub trait HeapBytes {
 macro_rules! inline {
     ($($name:ty),* $(,)?) => {
         $(impl HeapBytes for $name {
+            const IS_PLAIN: bool = true;
+
             fn heap_bytes(&self) -> usize {
                 0
             }

@@ -11,6 +11,7 @@ use super::account::HeapBytes;
 use super::dispatcher::Dispatcher;
 use super::error::{AccessError, DispatchError};
 use super::holds::Needs;
+use super::places::Turn;
 use super::routes::Topic;
 
 /// Which registration of a component: a place, and how often it was used.
@@ -86,6 +87,24 @@ pub trait Component<E>: Any {
     fn on_stop(&mut self, cx: &Context<'_, E>) {
         let _ = cx;
     }
+
+    /// A whole delivery: one call through the table where three would be, and what
+    /// is not overridden costs nothing. Only the dispatcher can make a [`Turn`]; it
+    /// tells whether the event was taken.
+    #[doc(hidden)]
+    fn take_turn(&mut self, event: &E, cx: &Context<'_, E>, turn: Turn) -> bool {
+        if !self.accepts(event) {
+            return false;
+        }
+        if turn.maintains() || cx.lets_run(turn) {
+            self.maintain(event, cx);
+        }
+        // Asked after maintenance, which may have changed it.
+        if cx.lets_run(turn) {
+            self.on_event(event, cx);
+        }
+        true
+    }
 }
 
 /// What a callback may do with the dispatcher that called it.
@@ -93,6 +112,22 @@ pub trait Component<E>: Any {
 pub struct Context<'a, E> {
     dispatcher: &'a Dispatcher<E>,
     component: ComponentId,
+}
+
+impl<E> Context<'_, E> {
+    /// Whether author code may run now.
+    #[inline]
+    fn lets_run(&self, turn: Turn) -> bool {
+        if turn.is_of(&self.dispatcher.changes) {
+            turn.runs()
+        } else {
+            self.dispatcher
+                .tables
+                .borrow()
+                .places
+                .lets_run(self.component, turn)
+        }
+    }
 }
 
 impl<'a, E: 'static> Context<'a, E> {

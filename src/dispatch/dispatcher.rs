@@ -18,9 +18,9 @@ use super::alarms::Alarms;
 use super::component::ComponentId;
 use super::error::{AccessError, DispatchError, Fatal};
 use super::holds::{Hold, Holds, Resource};
-use super::places::{Arrival, Places};
-use super::reservation::Reservation;
-use super::roots::{ClearBlock, NONE, RootScope, Roots};
+use super::places::{Places, Standing};
+use super::reservation::{Place, Reservation};
+use super::roots::{NONE, Publishing, Roots};
 use super::routes::Routes;
 use super::slots::{self, Admission, Position, Slots};
 
@@ -36,11 +36,19 @@ struct Frame {
     last: u32,
 }
 
+/// What waits, and whom for: behind one borrow, so that a callback is queued with one
+/// look at them, and the last one put away together with the next one's start.
+pub(super) struct Tables<E> {
+    pub(super) slots: Slots<E>,
+    pub(super) places: Places<E>,
+}
+
 /// Queues callbacks and runs them, for components that take events of type `E`.
 pub struct Dispatcher<E> {
     pub(super) roots: Rc<Roots>,
-    pub(super) slots: RefCell<Slots<E>>,
-    pub(super) places: RefCell<Places<E>>,
+    pub(super) tables: RefCell<Tables<E>>,
+    /// The places' count of changes.
+    pub(super) changes: Rc<Cell<u64>>,
     pub(super) routes: RefCell<Routes<E>>,
     pub(super) holds: Rc<Holds>,
     pub(super) alarms: Alarms,
@@ -61,8 +69,9 @@ impl<E: 'static> Dispatcher<E> {
     pub fn new() -> Self {
         let dispatcher = Self::with_limits(Limits::default());
         dispatcher
-            .slots
+            .tables
             .borrow_mut()
+            .slots
             .preallocate(&dispatcher.roots.account, SLOTS_AT_FIRST);
         dispatcher
     }
@@ -72,10 +81,14 @@ impl<E: 'static> Dispatcher<E> {
     #[doc(hidden)]
     #[must_use]
     pub fn with_limits(limits: Limits) -> Self {
+        let places = Places::new();
         Self {
             roots: Rc::new(Roots::new(limits)),
-            slots: RefCell::new(Slots::new()),
-            places: RefCell::new(Places::new()),
+            changes: places.changes(),
+            tables: RefCell::new(Tables {
+                slots: Slots::new(),
+                places,
+            }),
             routes: RefCell::new(Routes::new()),
             holds: Rc::new(Holds::new()),
             alarms: Alarms::new(),
@@ -90,9 +103,10 @@ impl<E: 'static> Dispatcher<E> {
         }
     }
 
-    fn next_ordinal(&self) -> u64 {
+    #[inline]
+    pub(super) fn next_ordinal(&self) -> u64 {
         let ordinal = self.sequence.get();
-        self.sequence.set(ordinal + 1);
+        self.sequence.set(ordinal.wrapping_add(1)); // Centuries away.
         ordinal
     }
 
@@ -113,17 +127,17 @@ impl<E: 'static> Dispatcher<E> {
         result
     }
 
+    #[inline]
     pub(super) fn open_publication(&self) -> PublicationScope<'_, E> {
         let frame = Frame {
             ordinal: self.next_ordinal(),
-            last: self.slots.borrow().tail(),
+            last: self.tables.borrow().slots.tail(),
         };
         PublicationScope {
             dispatcher: self,
             outer: self.frame.replace(frame),
             complete: false,
-            _root: self.roots.enter_inherited(),
-            _block: self.roots.block_clear(),
+            _root: self.roots.enter_publication(),
         }
     }
 
@@ -147,41 +161,40 @@ impl<E: 'static> Dispatcher<E> {
         target: ComponentId,
         heap: usize,
     ) -> Result<Reservation<'_, E>, DispatchError> {
-        let arrival = self.places.borrow().arrival(target);
-        self.reserve_arrived(target, arrival, heap)
+        let mut tables = self.tables.borrow_mut();
+        let arrival = tables.places.standing(target);
+        let (slot, cell) = self.queue(&mut tables.slots, target, arrival, heap)?;
+        Ok(Reservation::new(Place::new(self, slot, cell)))
     }
 
+    /// Takes a slot for a callback, unless admissions are refused; a limit latches.
     #[inline]
-    pub(super) fn reserve_arrived(
+    pub(super) fn queue(
         &self,
+        slots: &mut Slots<E>,
         target: ComponentId,
-        arrival: Arrival,
+        arrival: Standing,
         heap: usize,
-    ) -> Result<Reservation<'_, E>, DispatchError> {
+    ) -> Result<(u32, slots::Cell<E>), DispatchError> {
         if self.clearing.get() {
             return Err(DispatchError::Active);
         }
         if let Some(fatal) = self.roots.latched() {
             return Err(fatal.into());
         }
-        match self.queue(target, arrival, heap) {
-            Ok((slot, cell)) => Ok(Reservation::new(self, slot, cell)),
-            Err(fatal) => {
-                self.roots.latch(fatal);
-                Err(fatal.into())
-            }
-        }
+        self.insert(slots, target, arrival, heap)
+            .map_err(|fatal| self.latches(fatal))
     }
 
     #[inline]
-    fn queue(
+    fn insert(
         &self,
+        slots: &mut Slots<E>,
         target: ComponentId,
-        arrival: Arrival,
+        arrival: Standing,
         heap: usize,
     ) -> Result<(u32, slots::Cell<E>), Fatal> {
         let root = self.roots.obtain()?;
-        let mut slots = self.slots.borrow_mut();
         let admission = self.next_ordinal();
         let mut frame = self.frame.get();
         let is_open = frame.ordinal != 0;
@@ -197,7 +210,7 @@ impl<E: 'static> Dispatcher<E> {
         };
         let new = Admission {
             position,
-            target,
+            target_index: target.index,
             arrival,
             root,
             heap,
@@ -217,6 +230,12 @@ impl<E: 'static> Dispatcher<E> {
                 Err(fatal)
             }
         }
+    }
+
+    #[cold]
+    pub(super) fn latches(&self, fatal: Fatal) -> DispatchError {
+        self.roots.latch(fatal);
+        fatal.into()
     }
 
     /// Reserves, builds the capture and commits it.
@@ -281,14 +300,15 @@ impl<E: 'static> Dispatcher<E> {
     /// Callbacks that wait, cancelled ones included.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.slots.borrow().queued()
+        self.roots.account.queued()
     }
 
     /// Where the waiting callbacks stand in the order, first to last.
     #[must_use]
     pub fn positions(&self) -> Vec<Position> {
-        self.slots
+        self.tables
             .borrow()
+            .slots
             .iter()
             .map(|slot| slot.position)
             .collect()
@@ -344,6 +364,7 @@ impl<E: 'static> Dispatcher<E> {
     }
 
     /// Something is under way in which no delivery may start (rule R20).
+    #[inline]
     pub(super) fn is_deferred(&self) -> bool {
         self.frame.get().ordinal != 0
             || self.draining.get()
@@ -362,10 +383,7 @@ impl<E> fmt::Debug for Dispatcher<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dispatcher")
             .field("failure", &self.roots.latched())
-            .field(
-                "queued",
-                &self.slots.try_borrow().map(|slots| slots.queued()).ok(),
-            )
+            .field("queued", &self.roots.account.queued())
             .finish_non_exhaustive()
     }
 }
@@ -376,11 +394,11 @@ pub(super) struct PublicationScope<'a, E> {
     outer: Frame,
     /// The body returned.
     pub(super) complete: bool,
-    _root: Option<RootScope<'a>>,
-    _block: ClearBlock<'a>,
+    _root: Publishing<'a>,
 }
 
 impl<E> Drop for PublicationScope<'_, E> {
+    #[inline]
     fn drop(&mut self) {
         self.dispatcher.frame.set(self.outer);
         if !self.complete {

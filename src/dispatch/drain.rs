@@ -3,25 +3,45 @@
 //! A pass takes slots from the head, one after the other, at most as many as its
 //! budget. Nothing is borrowed while author code, or a capture's destructor, runs.
 
+use std::mem::needs_drop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::component::{Component, ComponentId, Context, MaintenanceRule};
-use super::dispatcher::Dispatcher;
+use super::component::{Component, ComponentId, Context};
+use super::dispatcher::{Dispatcher, Tables};
 use super::error::{DispatchError, Fatal};
-use super::places::{Arrival, Busy, Seat, Taken};
-use super::roots::BorrowedScope;
-use super::slots::{Position, State};
+use super::places::{Busy, Taken};
+use super::roots::{Active, Slab};
+use super::slots::{self, Position, State};
 
-/// How a try to deliver the head ended.
-enum Delivery {
-    /// The queue is empty.
-    Nothing,
-    Done,
+/// What is first in the queue.
+enum Head<E> {
+    Ready(Delivery<E>),
+    Cancelled,
     /// Its component is taken out by someone.
     BusyComponent,
     /// Something that it needs beside its component is held.
     BusyResource,
 }
+
+/// A callback that is taken out of its slot to be run.
+struct Delivery<E> {
+    target: ComponentId,
+    root: u32,
+    cell: slots::Cell<E>,
+    /// Absent where nothing of it may run.
+    taken: Option<Taken<E>>,
+}
+
+/// A callback that has run, to be put away.
+struct Landed<E> {
+    target: ComponentId,
+    cell: slots::Cell<E>,
+    /// Absent where it is in its place again.
+    component: Option<Box<dyn Component<E>>>,
+}
+
+/// A component without a place, and the callback that it has run.
+type Unseated<E> = (Box<dyn Component<E>>, Landed<E>);
 
 /// What a busy head means to the caller of a pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,13 +61,6 @@ pub(super) struct Pass {
     pub(super) pending: bool,
     /// Where the busy head stands that ended the pass.
     pub(super) waiting: Option<Position>,
-}
-
-/// How a component took its event.
-enum Call {
-    Done,
-    /// It takes no such event.
-    WrongAddress,
 }
 
 impl<E: 'static> Dispatcher<E> {
@@ -85,197 +98,264 @@ impl<E: 'static> Dispatcher<E> {
         if let Some(fatal) = self.roots.latched() {
             return Err(fatal.into());
         }
-        let _draining = Draining::new(self);
-        let mut waiting = None;
-        for _ in 0..budget {
-            let waits = match self.step()? {
-                Delivery::Nothing => break,
-                Delivery::Done => None,
-                Delivery::BusyResource => Some(busy != AtBusyHead::Stalls),
-                Delivery::BusyComponent => Some(busy == AtBusyHead::Waits),
-            };
-            if let Some(waits) = waits {
-                let Some((target, position)) = self.slots.borrow().first() else {
-                    break; // There is a busy head.
-                };
-                if waits {
-                    waiting = Some(position);
-                    break;
-                }
-                return Err(self.latches(Fatal::Stalled { target }));
+        let mut flight = Flight::new(self);
+        let mut left = budget;
+        let mut landed = None;
+        loop {
+            // One look puts the last callback away and takes the next one.
+            let mut tables = self.tables.borrow_mut();
+            let mut slab = self.roots.slab();
+            if let Some(last) = landed.take()
+                && let Err((leftover, last)) = self.put_away(&mut tables, &mut slab, last)
+            {
+                drop((tables, slab));
+                self.discard(last.target, leftover);
+                landed = Some(last);
+                continue;
             }
             if let Some(fatal) = self.roots.latched() {
                 return Err(fatal.into());
             }
+            let head = tables.slots.head();
+            let Some(head) = head.filter(|_| left > 0) else {
+                if std::thread::panicking() {
+                    self.roots.latch(Fatal::DeliveryUnwound);
+                }
+                return Ok(Pass {
+                    pending: head.is_some(),
+                    waiting: None,
+                });
+            };
+            left -= 1;
+            let waits = match self.take_head(&mut tables, &mut slab, head)? {
+                Head::Ready(delivery) => {
+                    drop((tables, slab));
+                    landed = Some(self.deliver(delivery, &mut flight)?);
+                    continue;
+                }
+                Head::Cancelled => continue,
+                Head::BusyResource => busy != AtBusyHead::Stalls,
+                Head::BusyComponent => busy == AtBusyHead::Waits,
+            };
+            return self.busy_head(&tables, waits);
         }
-        if std::thread::panicking() {
-            self.roots.latch(Fatal::DeliveryUnwound);
-        }
-        Ok(Pass {
-            pending: self.slots.borrow().queued() > 0,
-            waiting,
-        })
     }
 
-    /// Takes the first slot: one look at everything, then the call with no borrow
-    /// left, then one look to finish.
-    fn step(&self) -> Result<Delivery, DispatchError> {
-        let (target, arrival, flight, mut cell, taken) = {
-            let mut slots = self.slots.borrow_mut();
-            let Some(head) = slots.head() else {
-                return Ok(Delivery::Nothing);
-            };
-            let slot = slots.get(head);
-            let (target, arrival, root) = (slot.target, slot.arrival, slot.root);
-            match slot.state {
-                State::Ready => {}
-                State::Cancelled => {
-                    let root = slots.pop(&self.roots.account);
-                    self.roots.disown(root);
-                    return Ok(Delivery::Done);
+    /// The pass ends here, or everything does.
+    #[cold]
+    fn busy_head(&self, tables: &Tables<E>, waits: bool) -> Result<Pass, DispatchError> {
+        let first = tables.slots.first();
+        match first {
+            Some((target, _)) if !waits => Err(self.latches(Fatal::Stalled { target })),
+            _ => {
+                if std::thread::panicking() {
+                    self.roots.latch(Fatal::DeliveryUnwound);
                 }
-                State::Reserved | State::Emptied | State::Free => {
-                    return Err(DispatchError::Active);
-                }
+                Ok(Pass {
+                    pending: first.is_some(),
+                    waiting: first.map(|(_, position)| position),
+                })
             }
-            let mut places = self.places.borrow_mut();
-            let seat = match places.seat(target) {
-                Err(Busy) => return Ok(Delivery::BusyComponent),
-                Ok(Some(seat)) if !seat.needs().is_nothing() && !self.holds.allow(seat.needs()) => {
-                    return Ok(Delivery::BusyResource);
-                }
-                Ok(seat) => seat,
-            };
-            if self.roots.is_exhausted(root) {
-                let root = self.roots.serial(root);
-                return Err(self.latches(Fatal::Runaway { root }));
-            }
-            let Some(cell) = slots.take(head) else {
-                return Err(DispatchError::Active); // A ready slot has its capture.
-            };
-            let flight = Flight::new(self, root);
-            (target, arrival, flight, cell, seat.and_then(Seat::take))
-        };
-        if let (Some(taken), Some(event)) = (taken, &*cell)
-            && matches!(self.call(target, arrival, taken, event), Call::WrongAddress)
-        {
-            self.slots.borrow_mut().put_back_first(cell);
-            flight.land();
-            return Err(self.latches(Fatal::InvalidDestination { target }));
         }
-        *cell = None; // With its root active (rule R39), before the charge (A2).
+    }
+
+    /// Takes what is first, if it can run now.
+    #[inline]
+    fn take_head(
+        &self,
+        tables: &mut Tables<E>,
+        slab: &mut Slab,
+        head: u32,
+    ) -> Result<Head<E>, DispatchError> {
+        let Tables { slots, places } = tables;
+        let slot = slots.get(head);
+        let (target, arrival, root) = (slot.target(), slot.arrival, slot.root);
+        if slot.state != State::Ready {
+            if slot.state != State::Cancelled {
+                return Err(DispatchError::Active);
+            }
+            let root = slots.pop(&self.roots.account);
+            slab.disown(&self.roots.account, root);
+            return Ok(Head::Cancelled);
+        }
+        let seat = match places.seat(target) {
+            Err(Busy) => return Ok(Head::BusyComponent),
+            Ok(Some(seat)) if !seat.needs().is_nothing() && !self.holds.allow(seat.needs()) => {
+                return Ok(Head::BusyResource);
+            }
+            Ok(seat) => seat,
+        };
+        if slab.is_exhausted(&self.roots.account, root) {
+            let root = slab.serial(root);
+            return Err(self.latches(Fatal::Runaway { root }));
+        }
+        let Some(cell) = slots.take(head) else {
+            return Err(DispatchError::Active); // A ready slot has its capture.
+        };
+        Ok(Head::Ready(Delivery {
+            target,
+            root,
+            cell,
+            taken: seat.and_then(|seat| seat.take(arrival)),
+        }))
+    }
+
+    /// Runs maintenance and, where it is eligible, author code; contains a panic, and
+    /// drops the capture.
+    #[inline]
+    fn deliver(
+        &self,
+        delivery: Delivery<E>,
+        flight: &mut Flight<'_, E>,
+    ) -> Result<Landed<E>, DispatchError> {
+        let Delivery {
+            target,
+            root,
+            mut cell,
+            taken,
+        } = delivery;
+        flight.take_off(root);
+        let mut out = None;
+        if let (Some(taken), Some(event)) = (taken, &*cell) {
+            let Taken {
+                mut component,
+                turn,
+                needs,
+            } = taken;
+            let hold = self.holds.take(needs);
+            let cx = Context::new(self, target);
+            let outcome = catch_unwind(AssertUnwindSafe(|| component.take_turn(event, &cx, turn)));
+            drop(hold);
+            match outcome {
+                Ok(true) => out = Some(component),
+                Ok(false) => return Err(self.wrong_address(target, component, cell, flight)),
+                Err(panic) => {
+                    self.seat(target, component);
+                    self.disable(target, panic);
+                }
+            }
+        }
+        // A capture's destructor may look at everything, and runs with the root active
+        // (rule R39).
+        if needs_drop::<E>()
+            && let Some(component) = out.take()
+        {
+            self.seat(target, component);
+        }
+        *cell = None; // Before the charge (A2).
         flight.land();
-        let root = self
-            .slots
-            .borrow_mut()
-            .finish_first(&self.roots.account, cell);
-        self.roots.charge_and_disown(root);
-        Ok(Delivery::Done)
+        Ok(Landed {
+            target,
+            cell,
+            component: out,
+        })
     }
 
     #[cold]
-    fn latches(&self, fatal: Fatal) -> DispatchError {
-        self.roots.latch(fatal);
-        fatal.into()
+    fn wrong_address(
+        &self,
+        target: ComponentId,
+        component: Box<dyn Component<E>>,
+        cell: slots::Cell<E>,
+        flight: &mut Flight<'_, E>,
+    ) -> DispatchError {
+        self.seat(target, component);
+        self.tables.borrow_mut().slots.put_back_first(cell);
+        flight.land();
+        self.latches(Fatal::InvalidDestination { target })
     }
 
-    /// Runs maintenance and, where it is eligible, author code; contains a panic.
-    fn call(&self, id: ComponentId, arrival: Arrival, taken: Taken<E>, event: &E) -> Call {
-        let Taken {
-            mut component,
-            rule,
-            needs,
-        } = taken;
-        let hold = self.holds.take(needs);
-        let cx = Context::new(self, id);
-        let eligible = || self.places.borrow().is_eligible(id, arrival);
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            if !component.accepts(event) {
-                return Call::WrongAddress;
-            }
-            if rule == MaintenanceRule::WhileRegistered || eligible() {
-                component.maintain(event, &cx);
-            }
-            // Asked after maintenance, which may have changed it.
-            if eligible() {
-                component.on_event(event, &cx);
-            }
-            Call::Done
-        }));
-        drop(hold);
-        self.seat(id, component);
-        outcome.unwrap_or_else(|panic| {
-            self.disable(id, panic);
-            Call::Done
-        })
+    /// Frees the slot of a callback that has run, and charges its root. A component
+    /// whose registration ended meanwhile comes back first: it is the caller's to drop
+    /// while the root is still active and nothing is borrowed.
+    #[inline]
+    fn put_away(
+        &self,
+        tables: &mut Tables<E>,
+        slab: &mut Slab,
+        mut landed: Landed<E>,
+    ) -> Result<(), Unseated<E>> {
+        if let Some(component) = landed.component.take()
+            && let Some(leftover) = tables.places.put_back(landed.target, component)
+        {
+            return Err((leftover, landed));
+        }
+        let root = tables.slots.finish_first(&self.roots.account, landed.cell);
+        slab.charge_and_disown(&self.roots.account, root);
+        Ok(())
     }
 
     /// Puts a component back into its place; one whose registration ended while it
     /// was out is dropped, and its panics are contained too.
     #[inline]
     pub(super) fn seat(&self, id: ComponentId, component: Box<dyn Component<E>>) {
-        let leftover = self.places.borrow_mut().put_back(id, component);
-        if let Some(leftover) = leftover
-            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(leftover)))
-        {
+        let leftover = self.tables.borrow_mut().places.put_back(id, component);
+        if let Some(leftover) = leftover {
+            self.discard(id, leftover);
+        }
+    }
+
+    /// Drops a component that was retired while it was out.
+    #[cold]
+    fn discard(&self, id: ComponentId, leftover: Box<dyn Component<E>>) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(leftover))) {
             self.alarms.raise(id, "a retired component", panic);
         }
     }
 
     /// A component panicked: nothing of it runs until it is replaced.
     pub(super) fn disable(&self, id: ComponentId, panic: Box<dyn std::any::Any + Send>) {
-        let mut places = self.places.borrow_mut();
+        let places = &mut self.tables.borrow_mut().places;
         self.alarms
             .raise(id, places.name(id).unwrap_or("a retired component"), panic);
         places.disable(id);
     }
 }
 
-/// A pass is under way; it ends however the pass ends.
-struct Draining<'a, E: 'static> {
-    dispatcher: &'a Dispatcher<E>,
-}
-
-impl<'a, E: 'static> Draining<'a, E> {
-    fn new(dispatcher: &'a Dispatcher<E>) -> Self {
-        dispatcher.draining.set(true);
-        Self { dispatcher }
-    }
-}
-
-impl<E: 'static> Drop for Draining<'_, E> {
-    fn drop(&mut self) {
-        self.dispatcher.draining.set(false);
-    }
-}
-
-/// A delivery with its root active. One that does not land was left by a panic: it
-/// is not charged, and its slot stays, emptied (rule R43, choice A3).
+/// A pass is under way; it ends however the pass ends. A delivery that does not land
+/// was left by a panic: it is not charged, and its slot stays, emptied (rule R43,
+/// choice A3).
 struct Flight<'a, E: 'static> {
     dispatcher: &'a Dispatcher<E>,
-    landed: bool,
-    _root: BorrowedScope<'a>,
+    /// What was active before.
+    outer: Active,
+    flies: bool,
 }
 
 impl<'a, E: 'static> Flight<'a, E> {
-    /// The slot owns the root meanwhile.
-    fn new(dispatcher: &'a Dispatcher<E>, root: u32) -> Self {
+    #[inline]
+    fn new(dispatcher: &'a Dispatcher<E>) -> Self {
+        dispatcher.draining.set(true);
         Self {
             dispatcher,
-            landed: false,
-            _root: dispatcher.roots.enter_borrowed(root),
+            outer: dispatcher.roots.active(),
+            flies: false,
         }
     }
 
-    fn land(mut self) {
-        self.landed = true;
+    /// A delivery begins, with its root active; its slot owns the root meanwhile.
+    #[inline]
+    fn take_off(&mut self, root: u32) {
+        self.flies = true;
+        self.dispatcher.roots.lend(root);
+    }
+
+    #[inline]
+    const fn land(&mut self) {
+        self.flies = false;
     }
 }
 
 impl<E: 'static> Drop for Flight<'_, E> {
+    #[inline]
     fn drop(&mut self) {
-        if !self.landed {
-            self.dispatcher.roots.latch(Fatal::DeliveryUnwound);
+        let Self {
+            dispatcher, outer, ..
+        } = self;
+        dispatcher.roots.restore(*outer);
+        dispatcher.draining.set(false);
+        if self.flies {
+            dispatcher.roots.latch(Fatal::DeliveryUnwound);
         }
     }
 }

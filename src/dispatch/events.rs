@@ -50,6 +50,8 @@ impl ShardEvent {
 }
 
 impl HeapBytes for ShardEvent {
+    const IS_PLAIN: bool = true;
+
     fn heap_bytes(&self) -> usize {
         0
     }

@@ -10,7 +10,7 @@ use super::alarms::Alarm;
 use super::component::{Component, ComponentId, Context};
 use super::dispatcher::Dispatcher;
 use super::error::{AccessError, Conflict, LifecycleError, ResourceName};
-use super::places::{Facts, Lifecycle, Taken, TooManyComponents};
+use super::places::{Facts, Lifecycle, TooManyComponents};
 
 impl<E: 'static> Dispatcher<E> {
     /// Registers a component, stopped; [`Dispatcher::start`] lets its author code run.
@@ -22,7 +22,7 @@ impl<E: 'static> Dispatcher<E> {
         component: Box<dyn Component<E>>,
     ) -> Result<ComponentId, TooManyComponents> {
         let facts = Facts::of(&*component);
-        let registered = self.places.borrow_mut().register(component, facts);
+        let registered = self.tables.borrow_mut().places.register(component, facts);
         registered.map_err(|(component, error)| {
             drop(component);
             error
@@ -37,8 +37,9 @@ impl<E: 'static> Dispatcher<E> {
     /// It is not registered.
     pub fn retire(&self, id: ComponentId) -> Result<Option<Box<dyn Component<E>>>, LifecycleError> {
         let retired = self
-            .places
+            .tables
             .borrow_mut()
+            .places
             .retire(id)
             .ok_or(LifecycleError::Gone(id))?;
         if let Ok(mut routes) = self.routes.try_borrow_mut() {
@@ -53,7 +54,7 @@ impl<E: 'static> Dispatcher<E> {
     /// # Errors
     /// It is gone, disabled or in use; or it panicked in the hook, and is disabled.
     pub fn start(&self, id: ComponentId) -> Result<(), LifecycleError> {
-        self.change(id, Lifecycle::Running, |component, cx| {
+        self.change(id, true, |component, cx| {
             component.on_start(cx);
         })
     }
@@ -64,7 +65,7 @@ impl<E: 'static> Dispatcher<E> {
     /// # Errors
     /// As for [`Dispatcher::start`].
     pub fn stop(&self, id: ComponentId) -> Result<(), LifecycleError> {
-        self.change(id, Lifecycle::Stopped, |component, cx| {
+        self.change(id, false, |component, cx| {
             component.on_stop(cx);
         })
     }
@@ -75,18 +76,18 @@ impl<E: 'static> Dispatcher<E> {
     /// # Errors
     /// It is gone, disabled or in use.
     pub fn reset(&self, id: ComponentId) -> Result<(), LifecycleError> {
-        self.places.borrow_mut().change(id, Lifecycle::Stopped)
+        self.tables.borrow_mut().places.change(id, false)
     }
 
     fn change(
         &self,
         id: ComponentId,
-        lifecycle: Lifecycle,
+        starts: bool,
         hook: impl FnOnce(&mut dyn Component<E>, &Context<'_, E>),
     ) -> Result<(), LifecycleError> {
-        self.places.borrow_mut().change(id, lifecycle)?;
-        let taken = self.places.borrow_mut().take(id);
-        let Taken { mut component, .. } = taken.ok_or(LifecycleError::Overlap(id))?;
+        self.tables.borrow_mut().places.change(id, starts)?;
+        let taken = self.tables.borrow_mut().places.take(id);
+        let mut component = taken.ok_or(LifecycleError::Overlap(id))?;
         let access = AccessScope::new(self);
         let cx = Context::new(self, id);
         let outcome = catch_unwind(AssertUnwindSafe(|| hook(&mut *component, &cx)));
@@ -101,19 +102,19 @@ impl<E: 'static> Dispatcher<E> {
     /// What a component may do at present; `None` where it is not registered.
     #[must_use]
     pub fn lifecycle(&self, id: ComponentId) -> Option<Lifecycle> {
-        self.places.borrow().lifecycle(id)
+        self.tables.borrow().places.lifecycle(id)
     }
 
     /// The name under which a component was registered.
     #[must_use]
     pub fn component_name(&self, id: ComponentId) -> Option<String> {
-        self.places.borrow().name(id).map(str::to_string)
+        self.tables.borrow().places.name(id).map(str::to_string)
     }
 
     /// Every registered component.
     #[must_use]
     pub fn components(&self) -> Vec<ComponentId> {
-        self.places.borrow().ids().collect()
+        self.tables.borrow().places.ids().collect()
     }
 
     /// The oldest alarm that nobody has read.
@@ -171,12 +172,12 @@ impl<E: 'static> Dispatcher<E> {
         id: ComponentId,
         operation: &'static str,
     ) -> Result<Loan<'_, E>, AccessError> {
-        let mut places = self.places.borrow_mut();
+        let places = &mut self.tables.borrow_mut().places;
         match places.take(id) {
             Some(taken) => Ok(Loan {
                 dispatcher: self,
                 id,
-                component: Some(taken.component),
+                component: Some(taken),
             }),
             None => Err(places.refusal(id, operation)),
         }

@@ -4,25 +4,58 @@ use super::dispatcher::Dispatcher;
 use super::roots::ClearBlock;
 use super::slots::Cell;
 
-/// Room for one callback: its place in the order, its count, its bytes and its root
-/// are taken. Dropping it cancels it; the slot then waits for a drain (rule R10).
-#[must_use = "dropping a reservation cancels it"]
-pub struct Reservation<'a, E: 'static> {
+/// A reserved slot with the storage of its capture. Dropping it cancels the slot.
+pub(super) struct Place<'a, E: 'static> {
     dispatcher: &'a Dispatcher<E>,
     slot: u32,
     /// Present until it goes to the slot.
     cell: Option<Cell<E>>,
-    _block: ClearBlock<'a>,
 }
 
-impl<'a, E: 'static> Reservation<'a, E> {
-    pub(super) fn new(dispatcher: &'a Dispatcher<E>, slot: u32, cell: Cell<E>) -> Self {
+impl<'a, E: 'static> Place<'a, E> {
+    #[inline]
+    pub(super) const fn new(dispatcher: &'a Dispatcher<E>, slot: u32, cell: Cell<E>) -> Self {
         Self {
             dispatcher,
             slot,
             cell: Some(cell),
-            _block: dispatcher.roots.block_clear(),
         }
+    }
+
+    /// Builds the capture where it stays.
+    #[inline]
+    pub(super) fn commit_with(mut self, capture: impl FnOnce() -> E) {
+        let capture = capture(); // A panic in here cancels.
+        if let Some(mut cell) = self.cell.take() {
+            *cell = Some(capture);
+            let mut tables = self.dispatcher.tables.borrow_mut();
+            tables.slots.commit(self.slot, cell);
+        }
+    }
+}
+
+impl<E: 'static> Drop for Place<'_, E> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(cell) = self.cell.take() {
+            let mut tables = self.dispatcher.tables.borrow_mut();
+            tables.slots.cancel(self.slot, cell);
+        }
+    }
+}
+
+/// Room for one callback: its place in the order, its count, its bytes and its root
+/// are taken. Dropping it cancels it; the slot then waits for a drain (rule R10).
+#[must_use = "dropping a reservation cancels it"]
+pub struct Reservation<'a, E: 'static> {
+    place: Place<'a, E>,
+    block: ClearBlock<'a>,
+}
+
+impl<'a, E: 'static> Reservation<'a, E> {
+    pub(super) fn new(place: Place<'a, E>) -> Self {
+        let block = place.dispatcher.roots.block_clear();
+        Self { place, block }
     }
 
     /// Hands in the capture; accepted even if something latched since (rule R8).
@@ -32,12 +65,10 @@ impl<'a, E: 'static> Reservation<'a, E> {
 
     /// Builds the capture where it stays.
     #[inline]
-    pub(super) fn commit_with(mut self, capture: impl FnOnce() -> E) {
-        let capture = capture(); // A panic in here cancels.
-        if let Some(mut cell) = self.cell.take() {
-            *cell = Some(capture);
-            self.dispatcher.slots.borrow_mut().commit(self.slot, cell);
-        }
+    pub(super) fn commit_with(self, capture: impl FnOnce() -> E) {
+        let Self { place, block } = self;
+        place.commit_with(capture);
+        drop(block);
     }
 
     /// Gives the place up.
@@ -46,18 +77,10 @@ impl<'a, E: 'static> Reservation<'a, E> {
     }
 }
 
-impl<E: 'static> Drop for Reservation<'_, E> {
-    fn drop(&mut self) {
-        if let Some(cell) = self.cell.take() {
-            self.dispatcher.slots.borrow_mut().cancel(self.slot, cell);
-        }
-    }
-}
-
 impl<E: 'static> core::fmt::Debug for Reservation<'_, E> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Reservation")
-            .field("slot", &self.slot)
+            .field("slot", &self.place.slot)
             .finish_non_exhaustive()
     }
 }

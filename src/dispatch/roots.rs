@@ -6,7 +6,7 @@
 //! (rule R38). What latches lives here too, because a root that cannot be made
 //! latches (rule R59). Nothing here allocates in steady state.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 
 use super::account::{Account, Limits};
 use super::error::Fatal;
@@ -26,10 +26,46 @@ struct Entry {
 }
 
 #[derive(Debug)]
-struct Slab {
+pub(super) struct Slab {
     entries: Vec<Entry>,
     free: u32,
     next_serial: u64,
+}
+
+impl Slab {
+    /// One delivery is complete (rule R31); its slot gives up the root.
+    #[inline]
+    pub(super) fn charge_and_disown(&mut self, account: &Account, root: u32) {
+        self.give_up(account, root, 1);
+    }
+
+    /// The last owner frees the root and its charge (rule R34).
+    #[inline]
+    pub(super) fn disown(&mut self, account: &Account, root: u32) {
+        self.give_up(account, root, 0);
+    }
+
+    #[inline]
+    fn give_up(&mut self, account: &Account, root: u32, deliveries: u32) {
+        let entry = &mut self.entries[root as usize];
+        entry.deliveries += deliveries;
+        entry.owners -= 1;
+        if entry.owners == 0 {
+            entry.next_free = self.free;
+            self.free = root;
+            account.give_bytes(size_of::<Entry>());
+        }
+    }
+
+    /// Whether the root may not deliver any more.
+    #[inline]
+    pub(super) fn is_exhausted(&self, account: &Account, root: u32) -> bool {
+        self.entries[root as usize].deliveries >= account.limits().deliveries
+    }
+
+    pub(super) fn serial(&self, root: u32) -> u64 {
+        self.entries[root as usize].serial
+    }
 }
 
 /// What is active: a root, or a scope that makes one when it first needs it.
@@ -147,15 +183,15 @@ impl Roots {
     /// A new root with so many owners.
     #[inline]
     fn create(&self, owners: u32) -> Result<u32, Fatal> {
-        self.account.take(0, size_of::<Entry>())?;
+        self.account.take_bytes(size_of::<Entry>())?;
         let mut slab = self.slab.borrow_mut();
         let serial = slab.next_serial;
-        slab.next_serial += 1;
+        slab.next_serial = serial.wrapping_add(1); // Centuries away.
         let root = slab.free;
         if root == NONE {
             // The bytes' limit keeps the index far below `NONE`.
             let Ok(root) = u32::try_from(slab.entries.len()) else {
-                self.account.give(0, size_of::<Entry>());
+                self.account.give_bytes(size_of::<Entry>());
                 return Err(Fatal::Overflow);
             };
             slab.entries.push(Entry {
@@ -178,6 +214,20 @@ impl Roots {
         Ok(root)
     }
 
+    /// A new root, for a publication from outside of all scopes that is over at once;
+    /// with one ownership for the caller (rule R30).
+    #[inline]
+    pub(super) fn create_outside(&self) -> Result<u32, Fatal> {
+        self.create(1)
+    }
+
+    /// Whether nothing is active, and nothing makes a root active.
+    #[inline]
+    pub(super) fn is_outside(&self) -> bool {
+        let active = self.active.get();
+        active.root() == NONE && !active.is_scoped()
+    }
+
     #[inline]
     pub(super) fn own(&self, root: u32) {
         self.slab.borrow_mut().entries[root as usize].owners += 1;
@@ -186,27 +236,13 @@ impl Roots {
     /// The last owner frees the root and its charge (rule R34).
     #[inline]
     pub(super) fn disown(&self, root: u32) {
-        self.give_up(root, 0);
+        self.slab.borrow_mut().disown(&self.account, root);
     }
 
-    /// One delivery is complete (rule R31); its slot gives up the root.
+    /// All roots, for more than one look.
     #[inline]
-    pub(super) fn charge_and_disown(&self, root: u32) {
-        self.give_up(root, 1);
-    }
-
-    #[inline]
-    fn give_up(&self, root: u32, deliveries: u32) {
-        let mut slab = self.slab.borrow_mut();
-        let slab = &mut *slab;
-        let entry = &mut slab.entries[root as usize];
-        entry.deliveries += deliveries;
-        entry.owners -= 1;
-        if entry.owners == 0 {
-            entry.next_free = slab.free;
-            slab.free = root;
-            self.account.give(0, size_of::<Entry>());
-        }
+    pub(super) fn slab(&self) -> RefMut<'_, Slab> {
+        self.slab.borrow_mut()
     }
 
     /// The active root, or the scope's new one, or one for the caller alone; with
@@ -243,18 +279,12 @@ impl Roots {
     }
 
     pub(super) fn serial(&self, root: u32) -> u64 {
-        self.slab.borrow().entries[root as usize].serial
+        self.slab.borrow().serial(root)
     }
 
     #[inline]
     pub(super) fn deliveries(&self, root: u32) -> u32 {
         self.slab.borrow().entries[root as usize].deliveries
-    }
-
-    /// Whether the root may not deliver any more.
-    #[inline]
-    pub(super) fn is_exhausted(&self, root: u32) -> bool {
-        self.deliveries(root) >= self.account.limits().deliveries
     }
 
     /// A scope of its own that makes a root when it needs one (rules R53, R64).
@@ -265,8 +295,15 @@ impl Roots {
 
     /// The scope of a publication: the enclosing one, if there is one (A1, R28).
     #[inline]
-    pub(super) fn enter_inherited(&self) -> Option<RootScope<'_>> {
-        (!self.active.get().is_scoped()).then(|| self.enter_independent())
+    pub(super) fn enter_publication(&self) -> Publishing<'_> {
+        let previous = self.active.get();
+        if !previous.is_scoped() {
+            self.active.set(Active::scope_of(NONE));
+        }
+        Publishing {
+            roots: self,
+            previous,
+        }
     }
 
     /// Makes a root active; the scope owns it meanwhile.
@@ -290,13 +327,21 @@ impl Roots {
         }
     }
 
-    /// Makes a root active that someone else owns for as long as the scope lives.
+    /// What is active, to be made so again when a pass has ended.
     #[inline]
-    pub(super) fn enter_borrowed(&self, root: u32) -> BorrowedScope<'_> {
-        BorrowedScope {
-            roots: self,
-            previous: self.active.replace(Active::scope_of(root)),
-        }
+    pub(super) fn active(&self) -> Active {
+        self.active.get()
+    }
+
+    #[inline]
+    pub(super) fn restore(&self, active: Active) {
+        self.active.set(active);
+    }
+
+    /// Makes a root active that someone else owns for as long as it is.
+    #[inline]
+    pub(super) fn lend(&self, root: u32) {
+        self.active.set(Active::scope_of(root));
     }
 }
 
@@ -318,17 +363,22 @@ impl Drop for RootScope<'_> {
     }
 }
 
-/// The same for a root that someone else owns meanwhile.
+/// The scope of a publication, which is the enclosing one where that is one.
 #[derive(Debug)]
-pub(super) struct BorrowedScope<'a> {
+pub(super) struct Publishing<'a> {
     roots: &'a Roots,
     previous: Active,
 }
 
-impl Drop for BorrowedScope<'_> {
+impl Drop for Publishing<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.roots.active.set(self.previous);
+        if !self.previous.is_scoped() {
+            let own = self.roots.active.replace(self.previous);
+            if own.root() != NONE {
+                self.roots.disown(own.root());
+            }
+        }
     }
 }
 

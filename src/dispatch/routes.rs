@@ -8,8 +8,10 @@ use std::rc::Rc;
 
 use super::account::HeapBytes;
 use super::component::ComponentId;
-use super::dispatcher::Dispatcher;
+use super::dispatcher::{Dispatcher, Tables};
 use super::error::{AccessError, Conflict, ResourceName};
+use super::reservation::Place;
+use super::slots::{Admission, Position};
 use crate::limits;
 
 /// What a publication is about; `0` to `DISPATCH_TOPICS_MAX - 1`.
@@ -123,6 +125,13 @@ impl<E: 'static> Routes<E> {
         self.tap.clone()
     }
 
+    /// Those whom a callback is queued for, where nobody is told at once.
+    #[inline]
+    fn only_components(&self, topic: Topic) -> Option<&[ComponentId]> {
+        let routes = self.topics.get(usize::from(topic.0))?;
+        (self.tap.is_none() && routes.direct.is_empty()).then_some(&routes.components)
+    }
+
     fn has_direct(&self, topic: Topic) -> bool {
         let routes = self.topics.get(usize::from(topic.0));
         routes.is_some_and(|routes| !routes.direct.is_empty())
@@ -218,20 +227,18 @@ impl<E: 'static> Dispatcher<E> {
         E: Clone + HeapBytes,
     {
         let (tap, has_direct) = match self.routes.try_borrow() {
-            Ok(routes) => (routes.tap(), routes.has_direct(topic)),
+            Ok(routes) => match routes.only_components(topic) {
+                Some(components) if E::IS_PLAIN => {
+                    self.publish_plain(components, event);
+                    return Ok(());
+                }
+                _ => (routes.tap(), routes.has_direct(topic)),
+            },
             Err(_) => return Err(Self::routes_in_use(operation)),
         };
         self.publication(|| {
-            // A tap may change the routes; nobody else has run yet.
-            let looks_again = has_direct || tap.is_some();
-            if let Some(tap) = tap {
-                tap(self, topic, event);
-            }
-            if looks_again {
-                let direct = |at| self.routes.borrow().direct(topic, at);
-                for subscriber in (0..).map_while(direct) {
-                    subscriber(self, event);
-                }
+            if has_direct || tap.is_some() {
+                self.tell_at_once(tap, topic, event);
             }
             let component = |at| self.routes.borrow().component(topic, at);
             for target in (0..).map_while(component) {
@@ -241,17 +248,85 @@ impl<E: 'static> Dispatcher<E> {
         Ok(())
     }
 
+    /// A publication in which nobody's code runs: nothing can nest in it, so that it
+    /// opens no scope, and its callbacks are the last ones.
+    #[inline]
+    fn publish_plain(&self, components: &[ComponentId], event: &E)
+    where
+        E: Clone,
+    {
+        let publication = self.next_ordinal();
+        if self.clearing.get() || self.roots.latched().is_some() {
+            return; // Every admission is refused.
+        }
+        let mut tables = self.tables.borrow_mut();
+        let Tables { slots, places } = &mut *tables;
+        // From outside of all scopes, one root is made for all of its callbacks.
+        let is_outside = self.roots.is_outside();
+        let mut made = None;
+        for &target in components {
+            let Some(arrival) = places.hearing(target) else {
+                continue;
+            };
+            let root = match made {
+                Some(root) => {
+                    self.roots.own(root);
+                    Ok(root)
+                }
+                None if is_outside => self.roots.create_outside(),
+                None => self.roots.obtain(),
+            };
+            let told = root.and_then(|root| {
+                made = Some(root);
+                let position = Position {
+                    publication,
+                    admission: self.next_ordinal(),
+                };
+                let new = Admission {
+                    position,
+                    target_index: target.index,
+                    arrival,
+                    root,
+                    heap: 0,
+                };
+                slots
+                    .append(&self.roots.account, new, event.clone())
+                    .inspect_err(|_| self.roots.disown(root))
+            });
+            if let Err(fatal) = told {
+                // The next boundary reports it.
+                return self.roots.latch(fatal);
+            }
+        }
+    }
+
+    /// Runs the tap, and the direct subscribers that it left.
+    #[inline(never)]
+    fn tell_at_once(&self, tap: Option<Tap<E>>, topic: Topic, event: &E) {
+        if let Some(tap) = tap {
+            tap(self, topic, event);
+        }
+        let direct = |at| self.routes.borrow().direct(topic, at);
+        for subscriber in (0..).map_while(direct) {
+            subscriber(self, event);
+        }
+    }
+
     /// Queues an event for a subscribed component, unless it panicked earlier.
+    #[inline]
     fn tell(&self, target: ComponentId, event: &E)
     where
         E: Clone + HeapBytes,
     {
-        let Some(arrival) = self.places.borrow().hearing(target) else {
+        let heap = event.heap_bytes();
+        let mut tables = self.tables.borrow_mut();
+        let Some(arrival) = tables.places.hearing(target) else {
             return;
         };
         // A refusal is latched, and the next boundary reports it.
-        if let Ok(reservation) = self.reserve_arrived(target, arrival, event.heap_bytes()) {
-            reservation.commit_with(|| event.clone());
+        if let Ok((slot, cell)) = self.queue(&mut tables.slots, target, arrival, heap) {
+            drop(tables);
+            Place::new(self, slot, cell).commit_with(|| event.clone());
         }
     }
 }

@@ -8,7 +8,7 @@
 use super::account::Account;
 use super::component::ComponentId;
 use super::error::Fatal;
-use super::places::Arrival;
+use super::places::Standing;
 use super::roots::{NONE, Roots};
 
 /// Where a callback stands in the order of delivery.
@@ -42,11 +42,30 @@ pub(super) struct Slot<E> {
     cell: Option<Cell<E>>,
     pub(super) position: Position,
     heap: usize,
-    pub(super) target: ComponentId,
-    pub(super) arrival: Arrival,
+    /// The target's generation is in its standing.
+    pub(super) arrival: Standing,
+    target_index: u32,
     pub(super) root: u32,
     next: u32,
     pub(super) state: State,
+}
+
+impl<E> Slot<E> {
+    #[inline]
+    pub(super) const fn target(&self) -> ComponentId {
+        self.arrival.id(self.target_index)
+    }
+
+    #[inline]
+    fn fill(&mut self, new: Admission, next: u32, state: State) {
+        self.position = new.position;
+        self.heap = new.heap;
+        self.arrival = new.arrival;
+        self.target_index = new.target_index;
+        self.root = new.root;
+        self.next = next;
+        self.state = state;
+    }
 }
 
 #[derive(Debug)]
@@ -55,7 +74,6 @@ pub(super) struct Slots<E> {
     free: u32,
     head: u32,
     tail: u32,
-    queued: usize,
 }
 
 impl<E> Slots<E> {
@@ -68,7 +86,6 @@ impl<E> Slots<E> {
             free: NONE,
             head: NONE,
             tail: NONE,
-            queued: 0,
         }
     }
 
@@ -81,12 +98,9 @@ impl<E> Slots<E> {
     }
 
     /// The last slot, or [`NONE`].
+    #[inline]
     pub(super) const fn tail(&self) -> u32 {
         self.tail
-    }
-
-    pub(super) const fn queued(&self) -> usize {
-        self.queued
     }
 
     pub(super) fn get(&self, slot: u32) -> &Slot<E> {
@@ -103,7 +117,7 @@ impl<E> Slots<E> {
 
     fn grow(&mut self, account: &Account, more: usize) {
         let before = self.slab.capacity();
-        if account.take(0, more * Self::SLOT_BYTES).is_ok() {
+        if account.take_bytes(more * Self::SLOT_BYTES).is_ok() {
             self.slab.reserve_exact(before + more - self.slab.len());
             debug_assert_eq!(self.slab.capacity(), before + more);
         }
@@ -112,7 +126,18 @@ impl<E> Slots<E> {
     /// The next free slot of the slab; the slab grows as far as the limits allow.
     #[inline]
     fn allocate(&mut self, account: &Account, heap: usize) -> Result<u32, Fatal> {
-        if self.free == NONE && self.slab.len() == self.slab.capacity() {
+        if self.free == NONE {
+            return self.allocate_new(account, heap);
+        }
+        account.take_queued(heap)?;
+        let slot = self.free;
+        self.free = self.slab[slot as usize].next;
+        Ok(slot)
+    }
+
+    #[cold]
+    fn allocate_new(&mut self, account: &Account, heap: usize) -> Result<u32, Fatal> {
+        if self.slab.len() == self.slab.capacity() {
             let room = account.bytes_left().saturating_sub(heap) / Self::SLOT_BYTES;
             let wanted = self.slab.capacity().max(64);
             let limit = account.limits().units.saturating_sub(self.slab.capacity());
@@ -121,12 +146,7 @@ impl<E> Slots<E> {
                 return Err(Fatal::Overflow);
             }
         }
-        account.take(1, heap)?;
-        if self.free != NONE {
-            let slot = self.free;
-            self.free = self.slab[slot as usize].next;
-            return Ok(slot);
-        }
+        account.take_queued(heap)?;
         // The unit limit keeps the index below `NONE`.
         let slot = u32::try_from(self.slab.len()).map_err(|_| Fatal::Overflow)?;
         self.slab.push(Slot {
@@ -136,11 +156,8 @@ impl<E> Slots<E> {
                 admission: 0,
             },
             heap: 0,
-            target: ComponentId {
-                index: NONE,
-                generation: 0,
-            },
-            arrival: Arrival::NEVER,
+            arrival: Standing::NEVER,
+            target_index: NONE,
             root: NONE,
             next: NONE,
             state: State::Free,
@@ -163,13 +180,8 @@ impl<E> Slots<E> {
             self.slab[after as usize].next
         };
         let slot = &mut self.slab[index as usize];
-        slot.position = new.position;
-        slot.heap = new.heap;
-        slot.target = new.target;
-        slot.arrival = new.arrival;
-        slot.root = new.root;
-        slot.next = next;
-        slot.state = State::Reserved;
+        slot.fill(new, next, State::Reserved);
+        let cell = slot.cell.take();
         debug_assert!(after == NONE || self.slab[after as usize].position < new.position);
         debug_assert!(next == NONE || new.position < self.slab[next as usize].position);
         if after == NONE {
@@ -180,9 +192,30 @@ impl<E> Slots<E> {
         if next == NONE {
             self.tail = index;
         }
-        self.queued += 1;
-        let cell = self.slab[index as usize].cell.take();
         Ok((index, cell.unwrap_or_else(|| Box::new(None))))
+    }
+
+    /// Queues a capture last, at once.
+    #[inline]
+    pub(super) fn append(
+        &mut self,
+        account: &Account,
+        new: Admission,
+        capture: E,
+    ) -> Result<(), Fatal> {
+        let index = self.allocate(account, new.heap)?;
+        let slot = &mut self.slab[index as usize];
+        slot.fill(new, NONE, State::Ready);
+        match &mut slot.cell {
+            Some(cell) => **cell = Some(capture),
+            empty => *empty = Some(Box::new(Some(capture))),
+        }
+        match self.slab.get_mut(self.tail as usize) {
+            Some(last) => last.next = index,
+            None => self.head = index,
+        }
+        self.tail = index;
+        Ok(())
     }
 
     /// Gives a reserved slot its capture (rule R8).
@@ -229,7 +262,7 @@ impl<E> Slots<E> {
     /// Whom the first slot is for, and where it stands.
     pub(super) fn first(&self) -> Option<(ComponentId, Position)> {
         self.head()
-            .map(|head| (self.get(head).target, self.get(head).position))
+            .map(|head| (self.get(head).target(), self.get(head).position))
     }
 
     /// Takes the first slot off the queue and frees it; its root is the caller's.
@@ -241,13 +274,12 @@ impl<E> Slots<E> {
         self.head = slot.next;
         slot.next = free;
         slot.state = State::Free;
-        account.give(1, slot.heap);
+        account.give_queued(slot.heap);
         let root = slot.root;
         self.free = index;
         if self.head == NONE {
             self.tail = NONE;
         }
-        self.queued -= 1;
         root
     }
 
@@ -266,10 +298,10 @@ impl<E> Slots<E> {
     pub(super) fn detach<'a>(&mut self, roots: &'a Roots) -> Detached<'a, E> {
         let slots = std::mem::replace(self, Self::new());
         let heap = slots.iter().fold(0, |sum, slot| sum + slot.heap);
-        roots.account.give(
-            slots.queued,
-            heap + slots.slab.capacity() * Self::SLOT_BYTES,
-        );
+        roots.account.give_queue();
+        roots
+            .account
+            .give_bytes(heap + slots.slab.capacity() * Self::SLOT_BYTES);
         Detached { roots, slots }
     }
 }
@@ -278,8 +310,8 @@ impl<E> Slots<E> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admission {
     pub(super) position: Position,
-    pub(super) target: ComponentId,
-    pub(super) arrival: Arrival,
+    pub(super) target_index: u32,
+    pub(super) arrival: Standing,
     pub(super) root: u32,
     pub(super) heap: usize,
 }
@@ -304,7 +336,7 @@ impl<E> Detached<'_, E> {
             let slot = &mut self.slots.slab[self.slots.head as usize];
             self.slots.head = slot.next;
             let _root = self.roots.enter_owned(slot.root);
-            let target = slot.target;
+            let target = slot.target();
             if let Some(capture) = slot.cell.take().and_then(|mut cell| cell.take()) {
                 give(target, capture);
             }
