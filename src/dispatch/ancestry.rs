@@ -82,7 +82,7 @@ impl Ancestry {
     /// Another owner of the same root.
     pub(super) fn again(&self) -> Self {
         if self.is_rooted() {
-            self.roots.own(self.root);
+            self.roots.own(self.root, 1);
         }
         Self::adopt(&self.roots, self.root)
     }

@@ -188,49 +188,49 @@ impl Roots {
         let serial = slab.next_serial;
         slab.next_serial = serial.wrapping_add(1); // Centuries away.
         let root = slab.free;
-        if root == NONE {
-            // The bytes' limit keeps the index far below `NONE`.
-            let Ok(root) = u32::try_from(slab.entries.len()) else {
-                self.account.give_bytes(size_of::<Entry>());
-                return Err(Fatal::Overflow);
-            };
-            slab.entries.push(Entry {
-                owners,
-                deliveries: 0,
-                serial,
-                next_free: NONE,
-            });
-            return Ok(root);
-        }
-        let entry = &mut slab.entries[root as usize];
-        let next = entry.next_free;
-        *entry = Entry {
+        let Some(entry) = slab.entries.get_mut(root as usize) else {
+            return self.grow(&mut slab, owners, serial);
+        };
+        // Field by field: a copy of the whole would wait for its parts to be written.
+        let next_free = entry.next_free;
+        entry.owners = owners;
+        entry.deliveries = 0;
+        entry.serial = serial;
+        slab.free = next_free;
+        Ok(root)
+    }
+
+    #[cold]
+    fn grow(&self, slab: &mut Slab, owners: u32, serial: u64) -> Result<u32, Fatal> {
+        // The bytes' limit keeps the index far below `NONE`.
+        let Ok(root) = u32::try_from(slab.entries.len()) else {
+            self.account.give_bytes(size_of::<Entry>());
+            return Err(Fatal::Overflow);
+        };
+        slab.entries.push(Entry {
             owners,
             deliveries: 0,
             serial,
             next_free: NONE,
-        };
-        slab.free = next;
+        });
         Ok(root)
     }
 
-    /// A new root, for a publication from outside of all scopes that is over at once;
-    /// with one ownership for the caller (rule R30).
+    /// The active root, or the scope's new one, or a new one; like [`Roots::obtain`],
+    /// for callbacks of one publication that is over at once.
     #[inline]
-    pub(super) fn create_outside(&self) -> Result<u32, Fatal> {
-        self.create(1)
+    pub(super) fn obtain_for_callback(&self) -> Result<u32, Fatal> {
+        if self.active.get() == Active::OUTSIDE {
+            self.create(1)
+        } else {
+            self.obtain()
+        }
     }
 
-    /// Whether nothing is active, and nothing makes a root active.
+    /// So many more owners.
     #[inline]
-    pub(super) fn is_outside(&self) -> bool {
-        let active = self.active.get();
-        active.root() == NONE && !active.is_scoped()
-    }
-
-    #[inline]
-    pub(super) fn own(&self, root: u32) {
-        self.slab.borrow_mut().entries[root as usize].owners += 1;
+    pub(super) fn own(&self, root: u32, owners: u32) {
+        self.slab.borrow_mut().entries[root as usize].owners += owners;
     }
 
     /// The last owner frees the root and its charge (rule R34).
@@ -251,7 +251,7 @@ impl Roots {
     pub(super) fn obtain(&self) -> Result<u32, Fatal> {
         let active = self.active.get();
         if active.root() != NONE {
-            self.own(active.root());
+            self.own(active.root(), 1);
             return Ok(active.root());
         }
         let is_scoped = active.is_scoped();
@@ -309,7 +309,7 @@ impl Roots {
     /// Makes a root active; the scope owns it meanwhile.
     #[inline]
     pub(super) fn enter_root(&self, root: u32) -> RootScope<'_> {
-        self.own(root);
+        self.own(root, 1);
         self.enter_owned(root)
     }
 

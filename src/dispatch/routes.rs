@@ -261,42 +261,44 @@ impl<E: 'static> Dispatcher<E> {
         }
         let mut tables = self.tables.borrow_mut();
         let Tables { slots, places } = &mut *tables;
-        // From outside of all scopes, one root is made for all of its callbacks.
-        let is_outside = self.roots.is_outside();
-        let mut made = None;
+        let mut shared = None;
         for &target in components {
             let Some(arrival) = places.hearing(target) else {
                 continue;
             };
-            let root = match made {
-                Some(root) => {
-                    self.roots.own(root);
-                    Ok(root)
-                }
-                None if is_outside => self.roots.create_outside(),
-                None => self.roots.obtain(),
+            // One root is for all of them, and is owned by all of them in the end.
+            let root = match shared {
+                Some((root, _)) => root,
+                None => match self.roots.obtain_for_callback() {
+                    Ok(root) => root,
+                    Err(fatal) => return self.roots.latch(fatal),
+                },
             };
-            let told = root.and_then(|root| {
-                made = Some(root);
-                let position = Position {
-                    publication,
-                    admission: self.next_ordinal(),
-                };
-                let new = Admission {
-                    position,
-                    target_index: target.index,
-                    arrival,
-                    root,
-                    heap: 0,
-                };
-                slots
-                    .append(&self.roots.account, new, event.clone())
-                    .inspect_err(|_| self.roots.disown(root))
-            });
+            let position = Position {
+                publication,
+                admission: self.next_ordinal(),
+            };
+            let new = Admission {
+                position,
+                target_index: target.index,
+                arrival,
+                root,
+                heap: 0,
+            };
+            let told = slots.append(&self.roots.account, new, event.clone());
+            let (_, owners) = shared.get_or_insert((root, 0));
             if let Err(fatal) = told {
                 // The next boundary reports it.
-                return self.roots.latch(fatal);
+                self.roots.latch(fatal);
+                break;
             }
+            *owners += 1;
+        }
+        // The first ownership was obtained.
+        match shared {
+            Some((root, 0)) => self.roots.disown(root),
+            Some((root, owners)) if owners > 1 => self.roots.own(root, owners - 1),
+            _ => {}
         }
     }
 
