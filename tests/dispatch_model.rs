@@ -12,10 +12,13 @@ use std::rc::Rc;
 
 use pitlane::dispatch::{
     Children, CommandQueue, CommandSender, Component, ComponentId, Context, DispatchError,
-    Dispatcher, Fatal, Limits,
+    Dispatcher, Fatal, Limits, Routes, Topic,
 };
 use plain_dispatcher::{Entry, FUEL, Halt, Op, PlainDispatcher, Program, TARGETS};
 use proptest::prelude::*;
+
+/// Every component has subscribed to it.
+const ALL: Topic = Topic(0);
 
 /// What a planned panic throws.
 struct Planned;
@@ -91,7 +94,13 @@ impl Real {
             };
             let id = real.d.register(Box::new(player)).expect("room");
             real.d.start(id).expect("registered");
+            real.d.subscribe(ALL, id).expect("room");
             real.targets.borrow_mut().push(id);
+        }
+        if program.is_watched {
+            let watches =
+                |routes: &mut Routes<usize>| routes.subscribe_direct(ALL, Rc::new(|_, _| {}));
+            real.d.with_routes(watches).expect("room");
         }
         real
     }
@@ -115,6 +124,7 @@ impl Real {
                 self.d
                     .publication(|| self.script(script, children.as_deref_mut()));
             }
+            Op::Tell { script } => self.d.publish(ALL, &script),
             Op::Independent { script } => {
                 self.d
                     .independent(|| self.script(script, children.as_deref_mut()));
@@ -195,6 +205,7 @@ fn op(scripts: usize) -> impl Strategy<Value = Op> {
             .prop_map(|(target, script)| Op::Admit { target, script }),
         1 => target.clone().prop_map(|target| Op::Cancel { target }),
         4 => script.clone().prop_map(|script| Op::Publish { script }),
+        3 => script.clone().prop_map(|script| Op::Tell { script }),
         2 => script.clone().prop_map(|script| Op::Independent { script }),
         3 => script.clone().prop_map(|script| Op::Send { script }),
         2 => script.prop_map(|script| Op::Child { script }),
@@ -221,8 +232,9 @@ fn program() -> impl Strategy<Value = Program> {
         prop::collection::vec(top, 1..30),
         4_usize..60,
         3_u32..40,
+        any::<bool>(),
     )
-        .prop_map(|(mut scripts, top, units, deliveries)| {
+        .prop_map(|(mut scripts, top, units, deliveries, is_watched)| {
             for (at, script) in scripts.iter_mut().enumerate() {
                 script.retain(|op| match op {
                     Op::Publish { script } | Op::Independent { script } => *script > at,
@@ -235,6 +247,7 @@ fn program() -> impl Strategy<Value = Program> {
                 top,
                 units,
                 deliveries,
+                is_watched,
             }
         })
 }

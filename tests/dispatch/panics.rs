@@ -5,7 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use pitlane::dispatch::{Component, Context, DispatchError, Fatal, Lifecycle, LifecycleError};
+use pitlane::dispatch::{
+    Component, ComponentId, Context, DispatchError, Dispatcher, Fatal, Lifecycle, LifecycleError,
+};
 
 use crate::rig::{Event, Recorder, Rig, on_drop};
 
@@ -98,6 +100,64 @@ fn f24_panics_in_maintenance_hooks_and_retired_components_are_contained_too() {
         "dropped after it was retired"
     );
     assert_eq!(rig.log(), ["maintain(a)", "goes on"]);
+}
+
+/// What was heard, under which root.
+type Heard = Rc<RefCell<Vec<(u64, Option<u64>)>>>;
+
+#[test]
+fn f24_a_component_that_was_retired_while_it_ran_drops_under_the_root_of_a_plain_event() {
+    struct Leaver {
+        d: Rc<Dispatcher<u64>>,
+        heard: Heard,
+        other: ComponentId,
+    }
+    impl Component<u64> for Leaver {
+        fn name(&self) -> &str {
+            "leaver"
+        }
+        fn on_event(&mut self, event: &u64, cx: &Context<'_, u64>) {
+            self.heard.borrow_mut().push((*event, self.d.active_root()));
+            self.d.retire(cx.component()).expect("registered");
+        }
+    }
+    impl Drop for Leaver {
+        fn drop(&mut self) {
+            self.d.admit(self.other, || 2).expect("room");
+            panic!("dropped after it was retired");
+        }
+    }
+    struct Heir(Heard, Rc<Dispatcher<u64>>);
+    impl Component<u64> for Heir {
+        fn name(&self) -> &str {
+            "heir"
+        }
+        fn on_event(&mut self, event: &u64, _: &Context<'_, u64>) {
+            self.0.borrow_mut().push((*event, self.1.active_root()));
+        }
+    }
+    let d = Rc::new(Dispatcher::new());
+    let heard = Heard::default();
+    let heir = Heir(Rc::clone(&heard), Rc::clone(&d));
+    let other = d.register(Box::new(heir)).expect("room");
+    d.start(other).expect("registered");
+    let leaver = Leaver {
+        d: Rc::clone(&d),
+        heard: Rc::clone(&heard),
+        other,
+    };
+    let leaver = d.register(Box::new(leaver)).expect("room");
+    d.start(leaver).expect("registered");
+    let free = d.retained();
+    d.admit(leaver, || 1).expect("room");
+    assert_eq!(d.boundary(8), Ok(false));
+    let heard = heard.borrow();
+    assert_eq!([heard[0].0, heard[1].0], [1, 2]);
+    assert_eq!(heard[0].1, heard[1].1, "the same root");
+    assert_eq!(d.retained(), free);
+    let alarm = d.take_alarm().expect("alarmed");
+    assert_eq!(alarm.message, "dropped after it was retired");
+    d.retire(other).expect("registered");
 }
 
 #[test]

@@ -14,15 +14,36 @@ pub(crate) const FUEL: u32 = 400;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    Admit { target: usize, script: usize },
-    Cancel { target: usize },
-    Publish { script: usize },
-    Independent { script: usize },
-    Send { script: usize },
-    Child { script: usize },
+    Admit {
+        target: usize,
+        script: usize,
+    },
+    Cancel {
+        target: usize,
+    },
+    Publish {
+        script: usize,
+    },
+    /// Publishes an event for all components.
+    Tell {
+        script: usize,
+    },
+    Independent {
+        script: usize,
+    },
+    Send {
+        script: usize,
+    },
+    Child {
+        script: usize,
+    },
     Panic,
-    Restart { target: usize },
-    Drain { budget: usize },
+    Restart {
+        target: usize,
+    },
+    Drain {
+        budget: usize,
+    },
     DrainCommands,
 }
 
@@ -32,6 +53,8 @@ pub(crate) struct Program {
     pub(crate) top: Vec<Op>,
     pub(crate) units: usize,
     pub(crate) deliveries: u32,
+    /// Someone is told of publications at once, and does nothing.
+    pub(crate) is_watched: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,18 +229,19 @@ impl PlainDispatcher {
             Op::Admit { target, script } => self.admit(target, Some(script)),
             Op::Cancel { target } => self.admit(target, None),
             Op::Publish { script } => {
-                let ordinal = self.next();
-                self.publications.push(ordinal);
-                let scope = self.scopes.last().cloned().unwrap_or_default();
-                self.scopes.push(scope);
-                let result = self.script(script, children);
-                self.scopes.pop();
-                self.publications.pop();
+                let result = self.publication(|plain| plain.script(script, children));
                 if result.is_err() {
                     self.halts(Halt::PublicationUnwound);
                 }
                 return result;
             }
+            Op::Tell { script } => self.publication(|plain| {
+                for target in 0..TARGETS {
+                    if plain.epochs[target].is_some() {
+                        plain.admit(target, Some(script));
+                    }
+                }
+            }),
             Op::Independent { script } => {
                 return self.within(None, |plain| plain.script(script, children));
             }
@@ -246,6 +270,17 @@ impl PlainDispatcher {
             Op::DrainCommands => return self.drain_commands(),
         }
         Ok(())
+    }
+
+    fn publication<R>(&mut self, body: impl FnOnce(&mut Self) -> R) -> R {
+        let ordinal = self.next();
+        self.publications.push(ordinal);
+        let scope = self.scopes.last().cloned().unwrap_or_default();
+        self.scopes.push(scope);
+        let result = body(self);
+        self.scopes.pop();
+        self.publications.pop();
+        result
     }
 
     fn admit(&mut self, target: usize, script: Option<usize>) {
