@@ -217,6 +217,9 @@ pub const SIMULATED_ACCOUNTS_MAX: u64 = 10_000;
 /// A simulation's new orders a second.
 pub const SIMULATED_RATE_MAX: u64 = 100_000;
 
+/// Things that happen in a simulation of decisions.
+pub const SIMULATED_STEPS_MAX: u64 = 100_000;
+
 /// Alarms that wait to be read; later ones are counted, not kept.
 pub const DISPATCH_ALARMS_MAX: usize = 256;
 
@@ -491,6 +494,10 @@ pub const AUTHORITY_ASKS_PER_TURN: usize = 64;
 /// Decisions of one shard that hold something; one more is denied with
 /// `CapacityExceeded`. At 1 KiB each it is 64 MiB.
 pub const AUTHORITY_HOLDS_MAX: usize = 65_536;
+
+/// Orders of one shard whose holds have ended, and of which it is known how much was
+/// left: a later fill is judged by that. At 80 bytes each it is 5 MiB.
+pub const AUTHORITY_ENDED_MAX: usize = 65_536;
 
 /// How long until a decision that was listed as never brought, and is
 /// still held, is listed again: it was brought, and nothing was heard of it.

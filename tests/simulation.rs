@@ -6,7 +6,10 @@ use std::io::{self, Write};
 use std::rc::Rc;
 use std::time::Duration;
 
-use pitlane::simulation::{Simulated, SimulationConfig, SimulationError, simulate};
+use pitlane::simulation::{
+    DecisionsConfig, DecisionsSimulated, Simulated, SimulationConfig, SimulationError, simulate,
+    simulate_decisions,
+};
 use pitlane::types::ReportKind;
 use sha2::{Digest as _, Sha256};
 
@@ -124,4 +127,56 @@ fn a_trace_that_cannot_be_written_is_an_error() {
     };
     let error = simulate(&config, Some(Box::new(Full)), &mut |_| {}).unwrap_err();
     assert!(matches!(error, SimulationError::Trace(_)), "{error}");
+}
+
+fn decisions(seed: u64) -> DecisionsSimulated {
+    let config = DecisionsConfig {
+        seed,
+        ..DecisionsConfig::default()
+    };
+    simulate_decisions(&config, None).unwrap()
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// What a run of all seeds must have seen, or it proves nothing.
+fn happened(all: &DecisionsSimulated) -> [u64; 9] {
+    [
+        all.allowed,
+        all.denied,
+        all.lost,
+        all.refused,
+        all.sent,
+        all.own_sent,
+        all.crashes,
+        all.voided,
+        all.overfills,
+    ]
+}
+
+#[test]
+fn o29_o30_j14_decisions_are_settled_once_whatever_the_seed() {
+    let seeds = number("PITLANE_SEEDS").unwrap_or(1_000);
+    let mut all = [0; 9];
+    for seed in 0..seeds {
+        let one = decisions(seed);
+        assert_eq!(
+            one.violation, None,
+            "replay: pitlane sim --decisions --seed {seed} --trace FILE"
+        );
+        for (sum, count) in all.iter_mut().zip(happened(&one)) {
+            *sum += count;
+        }
+    }
+    assert!(all.iter().all(|&count| count > seeds / 20), "{all:?}");
+}
+
+#[test]
+fn r75_decisions_of_a_seed_are_the_same_byte_for_byte() {
+    for seed in 1..=10 {
+        assert_eq!(decisions(seed), decisions(seed), "seed {seed}");
+    }
+    assert_ne!(decisions(1).hash, decisions(2).hash);
 }

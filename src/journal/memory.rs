@@ -92,9 +92,22 @@ impl MemoryJournal {
         memory.durable = kept;
     }
 
+    /// Sequence of the last durable record.
+    #[must_use]
+    pub fn durable(&self) -> u64 {
+        let memory = self.0.borrow();
+        last_of(&memory.groups[..memory.durable])
+    }
+
     /// Shows every record that is there, durable or not.
     pub fn read(&self, show: &mut dyn FnMut(&RecordView<'_>)) {
-        for group in &self.0.borrow().groups {
+        self.read_from(0, show);
+    }
+
+    /// The same without the oldest `skipped` groups; how many groups there are.
+    pub fn read_from(&self, skipped: usize, show: &mut dyn FnMut(&RecordView<'_>)) -> usize {
+        let memory = self.0.borrow();
+        for group in memory.groups.iter().skip(skipped) {
             let first = Header::read(&group[0]).sequence;
             let mut rest = group.as_slice();
             while let Some(unit) = rest.first() {
@@ -113,6 +126,7 @@ impl MemoryJournal {
                 });
             }
         }
+        memory.groups.len()
     }
 }
 
@@ -132,17 +146,21 @@ impl Memory {
 
     /// Sequence of the last record.
     fn last(&self) -> u64 {
-        self.groups.last().map_or(0, |group| {
-            let mut at = 0;
-            let mut last = 0;
-            while let Some(unit) = group.get(at) {
-                let header = Header::read(unit);
-                last = header.sequence;
-                at += usize::from(header.units);
-            }
-            last
-        })
+        last_of(&self.groups)
     }
+}
+
+fn last_of(groups: &[Vec<Unit>]) -> u64 {
+    groups.last().map_or(0, |group| {
+        let mut at = 0;
+        let mut last = 0;
+        while let Some(unit) = group.get(at) {
+            let header = Header::read(unit);
+            last = header.sequence;
+            at += usize::from(header.units);
+        }
+        last
+    })
 }
 
 #[cfg(test)]
@@ -184,5 +202,9 @@ mod tests {
         assert_eq!(write(&mut port, &[&[6]]), 4);
         journal.sync();
         assert_eq!(bodies(&journal), [(1, 1), (2, 2), (3, 3), (4, 6)]);
+        assert_eq!(journal.durable(), 4);
+        let mut behind = Vec::new();
+        let groups = journal.read_from(2, &mut |record| behind.push(record.sequence));
+        assert_eq!((behind.as_slice(), groups), (&[4][..], 3));
     }
 }

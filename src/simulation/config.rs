@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::dispatch::runtime::SimError;
 use crate::lanes::BuildError;
 use crate::limits::{SIMULATED_ACCOUNTS_MAX, SIMULATED_RATE_MAX, SIMULATED_SECONDS_MAX};
+use crate::orders::decision::KeyError;
 use crate::orders::venue::sim::SimConfigError;
-use crate::risk::{AdjustError, ConfigError};
+use crate::risk::{AdjustError, ConfigError, RestoreError};
 use crate::shard::AddError;
 
 /// What to run.
@@ -95,6 +96,12 @@ pub enum SimulationError {
     /// A component cannot be added.
     #[error("component: {0}")]
     Component(#[from] AddError),
+    /// A signing key cannot be made.
+    #[error("key: {0}")]
+    Key(KeyError),
+    /// A shard does not start from its journal.
+    #[error("restart: {0}")]
+    Restart(#[from] RestoreError),
     /// The simulated loop gave up.
     #[error(transparent)]
     Loop(#[from] SimError),

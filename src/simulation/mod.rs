@@ -14,6 +14,7 @@
 mod arrivals;
 mod config;
 mod contingents;
+mod decisions;
 mod dice;
 mod flow;
 mod node;
@@ -22,4 +23,5 @@ mod trace;
 mod world;
 
 pub use config::{SimulationConfig, SimulationError};
+pub use decisions::{DecisionsConfig, DecisionsSimulated, simulate_decisions};
 pub use run::{Simulated, simulate};

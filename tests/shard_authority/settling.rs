@@ -128,6 +128,32 @@ fn o24_an_overfill_is_booked_and_blocks_the_account() {
 }
 
 #[test]
+fn o24_a_fill_beyond_an_order_that_is_over_blocks_and_a_late_one_does_not() {
+    for restarts in [false, true] {
+        let mut rig = Rig::new();
+        let allowed = rig.allowed(&request(1, Side::Buy, 10, 100));
+        rig.tell(MessageBody::Execution(execution(&allowed, 1, 4, 100)));
+        let mut last = execution(&allowed, 2, 3, 100);
+        last.release_remainder = true;
+        rig.tell(MessageBody::Execution(last));
+        let tell = |rig: &mut Rig, fill, quantity| {
+            if restarts {
+                rig.restart(0);
+            }
+            rig.tell(MessageBody::Execution(execution(
+                &allowed, fill, quantity, 100,
+            )));
+            rig.block(1)
+        };
+        // Three of ten were left.
+        assert_eq!(tell(&mut rig, 3, 2), None);
+        assert_eq!(tell(&mut rig, 4, 1), None);
+        assert_eq!(tell(&mut rig, 5, 1), Some(RejectCode::RiskLimitExceeded));
+        assert_eq!(rig.image(1).net, 11_000_000_000, "it happened");
+    }
+}
+
+#[test]
 fn o24_a_late_fill_without_a_hold_is_booked_and_alarmed() {
     let mut rig = Rig::new();
     let allowed = rig.allowed(&request(1, Side::Sell, 10, 100));

@@ -147,6 +147,18 @@ pub(super) struct SimArgs {
     #[arg(long, default_value_t = 1_000, value_name = "N")]
     #[arg(value_parser = value_parser!(u64).range(1..=100_000))]
     pub(super) rate: u64,
+    /// Decisions instead: authorizer, executor and venues, with crashes and lost messages
+    #[arg(long, conflicts_with_all = ["seconds", "accounts", "rate"])]
+    pub(super) decisions: bool,
+    /// Things that happen to them before everything is mended
+    #[arg(long, default_value_t = 80, value_name = "N", requires = "decisions")]
+    #[arg(value_parser = value_parser!(u64).range(1..=100_000))]
+    pub(super) steps: u64,
+    /// How many seeds to run, from the first on
+    #[arg(long, default_value_t = 1, value_name = "N", requires = "decisions")]
+    #[arg(value_parser = value_parser!(u64).range(1..=1_000_000))]
+    #[arg(conflicts_with = "trace")]
+    pub(super) seeds: u64,
     /// Write what happened to a file: a line for each command and publication
     #[arg(long, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,

@@ -14,6 +14,7 @@ mod scenario_command;
 mod scratch;
 mod serve;
 mod sim_command;
+mod sim_decisions;
 mod watch;
 
 pub use run::main;

@@ -12,27 +12,20 @@ use serde::Serialize;
 
 use super::args::SimArgs;
 use super::run::{Failure, print};
+use super::sim_decisions;
 use crate::progress::Progress;
 
 pub(super) fn run(args: &SimArgs) -> Result<(), Failure> {
+    if args.decisions {
+        return sim_decisions::run(args);
+    }
     let config = SimulationConfig {
         seed: args.seed,
         duration: Duration::from_secs(args.seconds),
         accounts: args.accounts,
         orders_per_second: args.rate,
     };
-    let sink = match &args.trace {
-        None => None,
-        Some(path) => {
-            let file = File::create(path).map_err(|error| {
-                Failure::input(format!(
-                    "the trace cannot be written to {}: {error}",
-                    path.display()
-                ))
-            })?;
-            Some(Box::new(BufWriter::new(file)) as Box<dyn io::Write>)
-        }
-    };
+    let sink = sink(args)?;
     let begun = Instant::now();
     let mut progress = Progress::new(true);
     let mut watch = |now: Duration| {
@@ -61,7 +54,19 @@ pub(super) fn run(args: &SimArgs) -> Result<(), Failure> {
     )))
 }
 
-fn hex(hash: &[u8]) -> String {
+/// Where the trace goes, if somebody wants it.
+pub(super) fn sink(args: &SimArgs) -> Result<Option<Box<dyn io::Write>>, Failure> {
+    let Some(path) = &args.trace else {
+        return Ok(None);
+    };
+    let file = File::create(path).map_err(|error| {
+        let path = path.display();
+        Failure::input(format!("the trace cannot be written to {path}: {error}"))
+    })?;
+    Ok(Some(Box::new(BufWriter::new(file))))
+}
+
+pub(super) fn hex(hash: &[u8]) -> String {
     hash.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

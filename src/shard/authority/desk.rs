@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::ask::AuthorityEnd;
 use super::counts::AuthorityCounts;
+use super::ended::EndedHolds;
 use super::fills::ToldFills;
 use super::holds::HoldTable;
 use super::receiver::Acknowledged;
@@ -23,6 +24,8 @@ pub(in crate::shard) struct AuthorityDesk {
     /// By executor's log, the last message that was taken.
     pub(super) cursors: BTreeMap<u64, u64>,
     pub(super) fills: ToldFills,
+    /// What was left of orders that are over.
+    pub(super) ended: EndedHolds,
     /// What a person should look at, oldest first.
     pub(super) set_aside: VecDeque<ToldRecord>,
     /// Holds that are not as they were written last.
@@ -54,6 +57,7 @@ impl AuthorityDesk {
             holds: HoldTable::default(),
             cursors: BTreeMap::new(),
             fills: ToldFills::default(),
+            ended: EndedHolds::default(),
             set_aside: VecDeque::new(),
             touched: Vec::new(),
             answers: Held::with_capacity(0),

@@ -17,6 +17,7 @@ mod ask;
 mod authorizer;
 mod counts;
 mod desk;
+mod ended;
 mod expiry;
 mod fills;
 mod holds;

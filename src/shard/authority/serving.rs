@@ -128,28 +128,30 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         };
         let mut touched = std::mem::take(&mut desk.touched);
         for number in touched.drain(..) {
-            let held = self
-                .authority
-                .as_ref()
-                .and_then(|desk| desk.holds.get(number));
-            // One that has ended was written when it did.
-            if let Some(held) = held
-                && let Some(hold) = self.risk.hold_image(held.token)
-            {
-                let standing = if held.is_brought {
-                    HoldStanding::Brought
-                } else {
-                    HoldStanding::Given
-                };
-                self.write_effect(&Effect::Hold(HoldRecord {
-                    number,
-                    standing,
-                    hold,
-                }));
-            }
+            self.write_hold(number);
         }
         if let Some(desk) = &mut self.authority {
             desk.touched = touched;
+        }
+    }
+
+    /// Writes the image of a hold; one that has ended was written when it did.
+    pub(super) fn write_hold(&mut self, number: u64) {
+        let desk = self.authority.as_ref();
+        let held = desk.and_then(|desk| desk.holds.get(number));
+        if let Some(held) = held
+            && let Some(hold) = self.risk.hold_image(held.token)
+        {
+            let standing = if held.is_brought {
+                HoldStanding::Brought
+            } else {
+                HoldStanding::Given
+            };
+            self.write_effect(&Effect::Hold(HoldRecord {
+                number,
+                standing,
+                hold,
+            }));
         }
     }
 
@@ -187,6 +189,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             desk.fills.first_time(&told.venue, told.fill_id, told.kind);
         }
         desk.set_aside.extend(state.set_aside().copied());
+        desk.ended = state.ended().clone();
         self.authority = Some(desk);
         Ok(())
     }

@@ -6,6 +6,8 @@
 
 use super::ask::SettleAsk;
 use super::desk::AnswerOut;
+use super::ended::Left;
+use super::holds::HeldDecision;
 use super::state::push_bounded;
 use crate::limits::{AUTHORITY_STREAMS_MAX, EXTERNAL_FILLS_MAX};
 use crate::orders::IdentitySource;
@@ -105,17 +107,32 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
                 let token = hold.and_then(|number| self.token_for(number, &fact));
                 fact.token = token;
                 self.book(&fact, now);
+                if hold.is_none() {
+                    self.judge_late(&told);
+                }
                 token.map_or(ToldOutcome::NoHold, |_| ToldOutcome::Settled)
             }
         };
         if let Some(number) = hold {
             if told.ends {
+                // What it says last tells how much of the order was left.
+                self.write_hold(number);
                 self.end_hold(number, now);
             } else {
                 self.touch_hold(number);
             }
         }
         ToldRecord { outcome, ..told }
+    }
+
+    /// A fill whose hold has ended: more than was left of its order is an overfill,
+    /// and closes the account as one that comes before the end does (rule O24).
+    fn judge_late(&mut self, told: &ToldRecord) {
+        let desk = self.authority.as_mut();
+        let is_beyond = desk.is_some_and(|desk| desk.ended.is_beyond(told));
+        if is_beyond && let Some(account) = told.account {
+            self.block_for(account, RejectCode::RiskLimitExceeded);
+        }
     }
 
     /// What the venue has taken back is traded back, at its price and without the
@@ -234,6 +251,18 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         }
     }
 
+    /// How much was left tells a late fill from one too many.
+    fn remember_end(&mut self, held: &HeldDecision) {
+        let (Some(hold), Some(grant)) = (self.risk.hold_image(held.token), &held.decision.grant)
+        else {
+            return;
+        };
+        let left = Left::of(held.decision.size, &hold);
+        if let Some(desk) = &mut self.authority {
+            desk.ended.insert(grant.client_order_id, left);
+        }
+    }
+
     /// Gives back what is left of a hold, once: it is gone then (rule O27).
     pub(super) fn end_hold(&mut self, number: u64, now: Nanos) {
         let Some(held) = self
@@ -243,6 +272,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         else {
             return;
         };
+        self.remember_end(&held);
         let end = Fact {
             token: Some(held.token),
             account: held.order.account,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::ended::{EndedHolds, Left};
 use crate::limits::{EXTERNAL_FILLS_MAX, FILL_IDS_MAX};
 use crate::shard::record::{
     DecisionRecord, Effect, HoldRecord, HoldStanding, ToldKind, ToldOutcome, ToldRecord,
@@ -20,6 +21,8 @@ pub struct AuthorityState {
     fills: VecDeque<ToldRecord>,
     /// What a person should look at, oldest first.
     set_aside: VecDeque<ToldRecord>,
+    /// What was left of orders that are over.
+    ended: EndedHolds,
 }
 
 impl AuthorityState {
@@ -31,9 +34,7 @@ impl AuthorityState {
                 self.holds
                     .insert(decision.number, ((**decision).clone(), None));
             }
-            Effect::Hold(hold) if hold.standing == HoldStanding::Ended => {
-                self.holds.remove(&hold.number);
-            }
+            Effect::Hold(hold) if hold.standing == HoldStanding::Ended => self.end(hold.number),
             Effect::Hold(hold) => {
                 if let Some(held) = self.holds.get_mut(&hold.number) {
                     held.1 = Some(*hold);
@@ -44,11 +45,25 @@ impl AuthorityState {
         }
     }
 
+    fn end(&mut self, number: u64) {
+        let Some((record, Some(last))) = self.holds.remove(&number) else {
+            return;
+        };
+        if let Some(grant) = &record.decision.grant {
+            let left = Left::of(record.decision.size, &last.hold);
+            self.ended.insert(grant.client_order_id, left);
+        }
+    }
+
     fn take_told(&mut self, told: &ToldRecord) {
         let last = self.streams.entry(told.stream).or_insert(0);
         *last = told.sequence.max(*last);
         if told.kind != ToldKind::Release && told.outcome != ToldOutcome::Repeated {
             push_bounded(&mut self.fills, *told, FILL_IDS_MAX);
+        }
+        if (told.kind, told.outcome) == (ToldKind::Execution, ToldOutcome::NoHold) {
+            // The block that follows was written where it was set.
+            self.ended.is_beyond(told);
         }
         if told.outcome == ToldOutcome::SetAside {
             push_bounded(&mut self.set_aside, *told, EXTERNAL_FILLS_MAX);
@@ -80,6 +95,10 @@ impl AuthorityState {
     /// What was set aside for a person, oldest first.
     pub fn set_aside(&self) -> impl Iterator<Item = &ToldRecord> {
         self.set_aside.iter()
+    }
+
+    pub(in crate::shard) const fn ended(&self) -> &EndedHolds {
+        &self.ended
     }
 
     /// Whether there is nothing in it.
