@@ -38,13 +38,14 @@ impl PreTradeDriver for Purse {
     type Report = (u64, u64);
     type Settled = u64;
     type Adjustments = u64;
+    type Adjusted = ();
     type Error = &'static str;
 
     fn account_of(order: &(u64, u64)) -> Option<AccountId> {
         (order.0 != 0).then_some(AccountId(order.0))
     }
-    fn report_account(report: &(u64, u64)) -> AccountId {
-        AccountId(report.0)
+    fn report_account(report: &(u64, u64)) -> Option<AccountId> {
+        (report.0 != 0).then_some(AccountId(report.0))
     }
     fn is_malformed(rejects: &&'static str) -> bool {
         rejects.is_empty()

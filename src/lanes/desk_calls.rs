@@ -133,9 +133,9 @@ impl<D: PreTradeDriver> Operation<Desk<D>> for Settle<D> {
             .driver
             .driver
             .apply_execution_report(&self.report, site.now);
-        if let (Some(waits), Ok(settled)) = (site.waits, &settled) {
-            let key = LaneKey::Account(D::report_account(&self.report));
-            waits.hear(key, &self.report, settled);
+        let account = D::report_account(&self.report);
+        if let (Some(waits), Ok(settled), Some(account)) = (site.waits, &settled, account) {
+            waits.hear(LaneKey::Account(account), &self.report, settled);
         }
         Some(settled.map_err(|error| Failure::without_payload(LaneError::Driver(error))))
     }
@@ -146,7 +146,7 @@ impl<D: PreTradeDriver> Operation<Desk<D>> for Settle<D> {
 }
 
 operation!(Adjust { account: AccountId, adjustments: D::Adjustments }
-payload adjustments: D::Adjustments, (), |this, desk, now, _slot| {
+payload adjustments: D::Adjustments, D::Adjusted, |this, desk, now, _slot| {
     desk.driver
         .apply_account_adjustment(this.account, &this.adjustments, now)
         .map_err(|error| Failure::without_payload(LaneError::Driver(error)))
@@ -235,7 +235,13 @@ macro_rules! typed_calls {
                 report: D::Report,
                 wait: Wait,
             ) -> CallFuture<D, D::Settled, D::Report> {
-                let key = LaneKey::Account(D::report_account(&report));
+                let Some(account) = D::report_account(&report) else {
+                    return LaneFuture::ready(Err(Failure {
+                        error: LaneError::MissingAccountId,
+                        payload: Some(report),
+                    }));
+                };
+                let key = LaneKey::Account(account);
                 self.call(key, Settle::<D> { report }, Class::Fact, wait)
             }
 
@@ -245,7 +251,7 @@ macro_rules! typed_calls {
                 account: AccountId,
                 adjustments: D::Adjustments,
                 wait: Wait,
-            ) -> CallFuture<D, (), D::Adjustments> {
+            ) -> CallFuture<D, D::Adjusted, D::Adjustments> {
                 let operation = Adjust::<D> {
                     account,
                     adjustments,

@@ -40,6 +40,8 @@ mod merge;
 mod message;
 mod node;
 mod observer;
+#[cfg(feature = "openpit")]
+pub mod openpit;
 mod operation;
 #[cfg(all(test, not(loom)))]
 mod order_test;

@@ -34,14 +34,16 @@ pub trait PreTradeDriver: Sized + 'static {
     type Settled: Send + 'static;
     /// A batch of account adjustments.
     type Adjustments: Send + 'static;
+    /// What a batch of them did.
+    type Adjusted: Send + 'static;
     /// The driver's own failure.
     type Error: Send + fmt::Debug + 'static;
 
     /// Whose order; `None` is `MissingAccountId`, and the driver is not called.
     fn account_of(order: &Self::Order) -> Option<AccountId>;
 
-    /// Whose report.
-    fn report_account(report: &Self::Report) -> AccountId;
+    /// Whose report; `None` is `MissingAccountId`, with the report back.
+    fn report_account(report: &Self::Report) -> Option<AccountId>;
 
     /// Whether rejects name no reason at all: then the driver broke its
     /// contract, and the call resolves `DriverResult`.
@@ -117,7 +119,7 @@ pub trait PreTradeDriver: Sized + 'static {
         account: AccountId,
         adjustments: &Self::Adjustments,
         now: Nanos,
-    ) -> Result<(), Self::Error>;
+    ) -> Result<Self::Adjusted, Self::Error>;
 
     /// Forgets an account.
     ///

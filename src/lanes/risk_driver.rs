@@ -35,6 +35,7 @@ impl PreTradeDriver for RiskEngine {
     type Report = ExecutionReport;
     type Settled = ReportOutcome;
     type Adjustments = Vec<Adjustment>;
+    type Adjusted = ();
     type Error = RiskError;
 
     fn account_of(order: &Order) -> Option<AccountId> {
@@ -42,8 +43,8 @@ impl PreTradeDriver for RiskEngine {
         Some(order.account)
     }
 
-    fn report_account(report: &ExecutionReport) -> AccountId {
-        report.account
+    fn report_account(report: &ExecutionReport) -> Option<AccountId> {
+        Some(report.account)
     }
 
     fn is_malformed(rejects: &Rejects) -> bool {

@@ -20,6 +20,7 @@ use openpit::{
 };
 use pitlane::types::{self, Amount, Order};
 
+#[derive(Debug)]
 pub struct PeerReport {
     pub instrument: Instrument,
     pub account: AccountId,
@@ -33,6 +34,7 @@ pub struct PeerReport {
     pub lock: PreTradeLock,
 }
 
+#[derive(Debug)]
 pub struct PeerAdjustment {
     pub asset: Asset,
     pub balance: Option<AdjustmentAmount>,

@@ -133,13 +133,14 @@ impl PreTradeDriver for Toy {
     type Report = (AccountId, u64);
     type Settled = u64;
     type Adjustments = Vec<u64>;
+    type Adjusted = ();
     type Error = ToyError;
 
     fn account_of(order: &ToyOrder) -> Option<AccountId> {
         order.account.map(AccountId)
     }
-    fn report_account(report: &(AccountId, u64)) -> AccountId {
-        report.0
+    fn report_account(report: &(AccountId, u64)) -> Option<AccountId> {
+        Some(report.0)
     }
     fn is_malformed(rejects: &Vec<&'static str>) -> bool {
         rejects.is_empty()

@@ -117,6 +117,8 @@ lent! {
     Adjusted {
         /// The batch.
         adjustments: D::Adjustments,
+        /// What it did.
+        adjusted: D::Adjusted,
     }
 }
 

@@ -207,7 +207,7 @@ pub(super) fn apply_execution_report<D: PreTradeDriver, S>(
 ) -> CallStep<D, S> {
     Box::new(|_, engine, state| {
         let report = &hook(|| report(state))?;
-        if D::report_account(report) != account(engine.key) {
+        if D::report_account(report) != Some(account(engine.key)) {
             return Err(Stop::Failed(ChainError::OtherAccount));
         }
         let settled = &engine.change(|driver, now| driver.apply_execution_report(report, now))?;
@@ -222,8 +222,13 @@ pub(super) fn apply_account_adjustment<D: PreTradeDriver, S>(
     Box::new(|_, engine, state| {
         let adjustments = &hook(|| adjustments(state))?;
         let account = account(engine.key);
-        engine.change(|driver, now| driver.apply_account_adjustment(account, adjustments, now))?;
-        hook(|| on_adjusted(state, Adjusted { adjustments }))
+        let adjusted = &engine
+            .change(|driver, now| driver.apply_account_adjustment(account, adjustments, now))?;
+        let result = Adjusted {
+            adjustments,
+            adjusted,
+        };
+        hook(|| on_adjusted(state, result))
     })
 }
 
