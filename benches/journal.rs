@@ -1,7 +1,7 @@
 //! What a durable record costs: the journal beside a bare write and `fdatasync` of
-//! the same sizes, on the same disk (targets P9 and P10).
+//! the same sizes, and beside SQLite, on the same disk (targets P9 and P10).
 //!
-//! The two take turns within one run, so that a noisy host is noisy for both; what
+//! They take turns within one run, so that a noisy host is noisy for both; what
 //! counts are the ratios, which are printed with the medians. The files are in
 //! `target/`, which should be on the disk that is meant.
 //!
@@ -16,10 +16,13 @@ use pitlane::journal::storage::SystemStorage;
 use pitlane::journal::{Condition, Journal, JournalConfig, JournalPort, Owner, RecordKind};
 use pitlane::time::IdleStrategy;
 use pitlane::types::ShardId;
+use rusqlite::Connection;
 
 const ROUNDS: usize = 9;
 /// Records of the bare write's group.
 const GROUP: usize = 1_024;
+/// Records of SQLite's batch.
+const BATCH: usize = 1_000;
 /// Records that a turn of a shard hands over.
 const TURN: usize = 64;
 const RECORD: usize = 64;
@@ -66,6 +69,44 @@ impl Bare {
     /// How long one record takes, each time.
     fn one_by_one(&mut self, time: Duration) -> Vec<Duration> {
         repeat(time, || self.write(&[9; RECORD]))
+    }
+}
+
+/// A table of the same records, in batches that are durable when they end.
+struct Sqlite {
+    file: Connection,
+    sequence: i64,
+}
+
+impl Sqlite {
+    fn new(path: &Path) -> Self {
+        let file = Connection::open(path).expect("a new file");
+        file.execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+             CREATE TABLE records (sequence INTEGER PRIMARY KEY, kind INTEGER, body BLOB);",
+        )
+        .expect("a table");
+        Self { file, sequence: 0 }
+    }
+
+    /// Durable records a second.
+    fn saturate(&mut self, time: Duration) -> f64 {
+        let (start, first) = (Instant::now(), self.sequence);
+        while start.elapsed() < time {
+            let batch = self.file.transaction().expect("a transaction");
+            {
+                let mut insert = batch
+                    .prepare_cached("INSERT INTO records VALUES (?1, ?2, ?3)")
+                    .expect("a statement");
+                for _ in 0..BATCH {
+                    self.sequence += 1;
+                    let record = (self.sequence, 1, &BODY[..]);
+                    insert.execute(record).expect("a row");
+                }
+            }
+            batch.commit().expect("a sync");
+        }
+        (self.sequence - first) as f64 / start.elapsed().as_secs_f64()
     }
 }
 
@@ -142,19 +183,29 @@ fn main() {
     // The first segments are being made.
     one_by_one(&mut port, time);
 
+    let mut sqlite = Sqlite::new(&folder.path().join("records.sqlite"));
     let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut tables, mut over_tables) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let bare = bare.saturate(time);
         let journal = saturate(&mut port, time);
+        let table = sqlite.saturate(time);
         ratios.push(journal / bare);
+        over_tables.push(journal / table);
         ours.push(journal);
         theirs.push(bare);
+        tables.push(table);
     }
     println!(
         "P9  durable records/s: journal {:.0}, bare groups of {GROUP} {:.0}, ratio {:.2} (reach 0.60)",
         median(&mut ours),
         median(&mut theirs),
         median(&mut ratios)
+    );
+    println!(
+        "P9  the same beside SQLite FULL, batches of {BATCH}: {:.0}, ratio {:.1} (reach 5)",
+        median(&mut tables),
+        median(&mut over_tables)
     );
 
     let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());

@@ -405,8 +405,15 @@ pub const JOURNAL_SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
 /// Bytes of a segment, at least: the longest group and the headers.
 pub const JOURNAL_SEGMENT_BYTES_MIN: u64 = 8 << 20;
 
-/// Bytes of a segment, at most: recovery reads a segment into memory.
+/// Bytes of a segment, at most: what a damaged one can cost to look through.
 pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 1 << 30;
+
+/// Units that a journal's reader holds at once, unless a group is longer: 256 KiB
+/// stay in a processor's cache until they are shown.
+pub const JOURNAL_WINDOW_UNITS: usize = 4_096;
+
+/// Windows that are read ahead of what is shown.
+pub const JOURNAL_BATCHES: usize = 4;
 
 /// Requests to a venue that wait for the journal, of one shard: two turns of the
 /// largest batch; at half of it the shard takes no more commands.

@@ -12,6 +12,7 @@ mod port;
 mod reader;
 mod recovery;
 mod repair;
+mod scan;
 mod segment;
 pub mod storage;
 mod supply;
@@ -19,6 +20,7 @@ mod sync;
 mod thread;
 mod unit;
 mod watermark;
+mod window;
 mod writer;
 
 #[cfg(test)]
@@ -28,7 +30,7 @@ pub use config::{Durability, JournalConfig};
 pub use fault::{ConfigError, JournalFault, OpenError};
 pub use memory::MemoryJournal;
 pub use port::{BodyTooLong, JournalPort};
-pub use reader::{Place, ReadError, RecordView, Summary, Tail, read};
+pub use reader::{Place, ReadError, RecordView, Summary, Tail, read, read_from};
 pub use recovery::Recovered;
 pub use repair::{RepairError, Repaired, repair};
 pub use segment::{FORMAT, Owner};

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::reader::{Place, ReadError, Summary, Tail, read, segments_of};
+use super::reader::{Place, ReadError, Summary, Tail, read, read_from, segments_of};
 use super::recovery::{Opened, recover};
 use super::repair::repair;
 use super::segment::{Owner, segment_name};
@@ -12,6 +12,7 @@ use super::supply::Supply;
 use super::unit::{Header, RecordKind, Unit, body_mut, units_for};
 use super::writer::{AppendError, GroupBuffer, Writer};
 use crate::journal::JournalFault;
+use crate::limits::JOURNAL_WINDOW_UNITS;
 use crate::time::UnixNanos;
 use crate::types::ShardId;
 
@@ -25,22 +26,29 @@ const NUMBER: u64 = 0x5eed;
 /// A group: the bodies of its records.
 type Bodies = Vec<Vec<u8>>;
 
+/// A journal that is written, what it had, and where it was cut.
+type Opening = (Desk, Vec<Bodies>, Option<Place>);
+
 struct Desk {
     writer: Writer<SimStorage>,
     next: u64,
 }
 
 impl Desk {
-    fn open(storage: &SimStorage) -> Result<(Self, Vec<Bodies>, Option<Place>), super::OpenError> {
+    fn open(storage: &SimStorage) -> Result<Opening, super::OpenError> {
+        Self::open_with(storage, SEGMENT_UNITS)
+    }
+
+    fn open_with(storage: &SimStorage, segment_units: u64) -> Result<Opening, super::OpenError> {
         let mut shown = Shown::default();
         let opened: Opened<SimFile> = recover(storage, OWNER, NUMBER, &mut |r| shown.take(r))?;
         let supply = Supply::Inline {
             storage: storage.clone(),
-            bytes: SEGMENT_UNITS * 64,
+            bytes: segment_units * 64,
             next: opened.position.segment + 1,
         };
         let next = opened.position.next;
-        let writer = Writer::new(OWNER, SEGMENT_UNITS, supply, opened.position, opened.file);
+        let writer = Writer::new(OWNER, segment_units, supply, opened.position, opened.file);
         Ok((Self { writer, next }, shown.groups, opened.recovered.cut))
     }
 
@@ -143,6 +151,53 @@ fn j01_sequences_have_no_gap_over_segments_and_restarts() {
     assert_eq!(summary.end.sequence, records as u64 + 1);
     assert!(summary.segments >= 3, "{summary:?}");
     assert_eq!((summary.owner, summary.journal), (Some(OWNER), NUMBER));
+}
+
+/// A reader that follows a journal must see each record once, wherever it stood
+/// and however much was written meanwhile.
+#[test]
+fn j11_a_reader_goes_on_from_where_it_stood() {
+    let groups = sample();
+    let storage = SimStorage::new();
+    let (mut desk, ..) = Desk::open(&storage).unwrap();
+    let mut places = vec![None];
+    for group in &groups {
+        desk.append(group).unwrap();
+        places.push(Some(read_all(&storage).unwrap().0.end));
+    }
+    for (seen, &place) in places.iter().enumerate() {
+        let mut shown = Shown::default();
+        let summary = read_from(&storage, place, &mut |r| shown.take(r)).unwrap();
+        assert_eq!(shown.groups, groups[seen..], "after {seen} groups");
+        assert_eq!(Some(summary.end), *places.last().unwrap());
+        let again = read_from(&storage, Some(summary.end), &mut |_| panic!("twice"));
+        assert_eq!(again.unwrap().end, summary.end);
+    }
+    storage.remove(&segment_name(1)).unwrap();
+    let gone = read_from(&storage, places[1], &mut |_| {});
+    assert!(matches!(gone, Err(ReadError::Gone { segment: 1 })));
+    let last = *places.last().unwrap();
+    read_from(&storage, last, &mut |_| panic!("nothing is new")).unwrap();
+}
+
+/// Groups longer than what is read at once, and many short ones in it.
+#[test]
+fn j06_groups_of_any_length_are_read_through_a_bounded_window() {
+    let long = vec![vec![7; 16_000]; JOURNAL_WINDOW_UNITS / 250 + 9];
+    let groups = [vec![vec![1]; 3], long.clone(), vec![vec![2]; 5_000], long];
+    let storage = SimStorage::new();
+    let mut desk = Desk::open_with(&storage, 1 << 16).unwrap().0;
+    for group in &groups {
+        desk.append(group).unwrap();
+    }
+    for _ in 0..2_000 {
+        desk.append(&[vec![3; 100]]).unwrap();
+    }
+    let (summary, shown) = read_all(&storage).unwrap();
+    assert_eq!(shown[..4], groups);
+    assert_eq!(shown.len(), 2_004);
+    assert_eq!(summary.tail, Tail::Clean);
+    assert_eq!(summary.groups, 2_004);
 }
 
 /// The last write's number, and its bytes, in a run that writes all groups.

@@ -245,6 +245,13 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             || is_asked && journal.takes_work()
     }
 
+    /// Sequence of the last record that was written, durable or not; zero before
+    /// the first, and without a journal.
+    #[must_use]
+    pub fn journaled(&self) -> u64 {
+        self.journal.as_ref().map_or(0, |one| one.port.last())
+    }
+
     /// How the journal stands; `None` without one.
     #[must_use]
     pub fn journal_condition(&self) -> Option<Condition> {

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 
 use super::authority::AuthorityState;
-use super::record::{AccountRecord, DecodeError, Effect, OrderRecord, OrderStanding, decode};
+use super::record::{
+    AccountRecord, DecodeError, Effect, Glance, OrderRecord, OrderStanding, ReportMark, glance,
+};
 use crate::journal::RecordView;
 use crate::limits::FILL_IDS_MAX;
-use crate::types::{
-    AccountId, ClientOrderId, FillId, InstrumentId, RejectCode, Report, ReportKind,
-};
+use crate::types::{AccountId, ClientOrderId, FillId, InstrumentId, RejectCode};
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -50,18 +50,29 @@ impl ShardState {
     /// # Errors
     /// It is none of a shard's, or of a newer program; the state is as it was.
     pub fn take(&mut self, record: &RecordView<'_>) -> Result<(), StateError> {
-        let effect =
-            decode(record.kind, record.version, record.body).map_err(|error| StateError {
-                sequence: record.sequence,
-                segment: record.segment,
-                offset: record.offset,
-                error,
-            })?;
-        self.apply(record.sequence, &effect);
+        let seen = glance(record.kind, record.version, record.body);
+        let seen = seen.map_err(|error| StateError {
+            sequence: record.sequence,
+            segment: record.segment,
+            offset: record.offset,
+            error,
+        })?;
+        match seen {
+            Glance::Effect(effect) => self.apply(record.sequence, &effect),
+            Glance::Ended(id) => {
+                self.records += 1;
+                self.orders.remove(&id);
+            }
+            Glance::Told(mark) => {
+                self.records += 1;
+                self.take_mark(mark);
+            }
+        }
         Ok(())
     }
 
     /// Takes an effect that was written as record `sequence`.
+    #[inline]
     pub fn apply(&mut self, sequence: u64, effect: &Effect) {
         self.records += 1;
         match effect {
@@ -76,7 +87,7 @@ impl ShardState {
                 let key = (account.image.account, account.image.instrument);
                 self.accounts.insert(key, (sequence, *account));
             }
-            Effect::Report(report) => self.take_report(report),
+            Effect::Report(report) => self.take_mark(ReportMark::of(report)),
             Effect::Block(block) => match block.account {
                 Some(account) => {
                     self.blocks.insert(account, block.cause);
@@ -87,15 +98,15 @@ impl ShardState {
         }
     }
 
-    fn take_report(&mut self, report: &Report) {
-        let last = self.reports.entry(report.origin.credential).or_insert(0);
-        *last = report.sequence.max(*last);
-        if report.kind == ReportKind::Executed {
+    fn take_mark(&mut self, mark: ReportMark) {
+        let last = self.reports.entry(mark.credential).or_insert(0);
+        *last = mark.number.max(*last);
+        if let Some(fill) = mark.fill {
             if self.fills.len() == FILL_IDS_MAX {
                 self.fills.pop_front();
             }
-            self.fills.push_back(report.fill_id);
-            self.last_fill = self.last_fill.max(report.fill_id.0);
+            self.fills.push_back(fill);
+            self.last_fill = self.last_fill.max(fill.0);
         }
     }
 

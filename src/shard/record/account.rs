@@ -15,6 +15,9 @@ pub struct AccountRecord {
     pub cost: CostImage,
 }
 
+/// Bytes of every record.
+const BYTES: usize = 232;
+
 impl AccountRecord {
     pub(super) fn put<const MAX: usize>(&self, out: &mut Put<MAX>) {
         let image = &self.image;
@@ -38,7 +41,9 @@ impl AccountRecord {
         out.i128(self.cost.cost.cast_signed());
     }
 
-    pub(super) fn take(from: &mut Take<'_>) -> Option<Self> {
+    #[inline]
+    pub(super) fn take(all: &mut Take<'_>) -> Option<Self> {
+        let from = &mut all.part::<BYTES>()?;
         let account = AccountId(from.u64()?);
         let instrument = InstrumentId(from.u32()?);
         let base = AssetId(from.u32()?);

@@ -73,32 +73,47 @@ impl<const MAX: usize> Put<MAX> {
 pub(super) struct Take<'a>(pub(super) &'a [u8]);
 
 impl<'a> Take<'a> {
+    /// The next `N` bytes on their own: one look at the length for all of them.
+    #[inline]
+    pub(super) fn part<const N: usize>(&mut self) -> Option<Take<'a>> {
+        let (part, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(Take(part))
+    }
+
+    #[inline]
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*first)
     }
 
+    #[inline]
     pub(super) fn u8(&mut self) -> Option<u8> {
         self.take().map(|[byte]| byte)
     }
 
+    #[inline]
     pub(super) fn u16(&mut self) -> Option<u16> {
         self.take().map(u16::from_le_bytes)
     }
 
+    #[inline]
     pub(super) fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_le_bytes)
     }
 
+    #[inline]
     pub(super) fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
     }
 
+    #[inline]
     pub(super) fn i64(&mut self) -> Option<i64> {
         self.take().map(i64::from_le_bytes)
     }
 
+    #[inline]
     pub(super) fn i128(&mut self) -> Option<i128> {
         self.take().map(i128::from_le_bytes)
     }

@@ -5,11 +5,11 @@ use super::block::BlockRecord;
 use super::bytes::{BODY_MAX, DECISION_BODY_MAX, Put, Take};
 use super::decision::DecisionRecord;
 use super::hold::HoldRecord;
-use super::order::OrderRecord;
-use super::report;
+use super::order::{OrderRecord, OrderStanding};
+use super::report::{self, ReportMark};
 use super::told::ToldRecord;
 use crate::journal::RecordKind;
-use crate::types::Report;
+use crate::types::{ClientOrderId, Report};
 
 /// The layout of every kind's body.
 pub(crate) const EFFECT_VERSION: u8 = 1;
@@ -133,6 +133,7 @@ fn encode_in<const MAX: usize>(effect: &Effect) -> Encoded<MAX> {
 ///
 /// # Errors
 /// Of another kind or version, or of values that none of ours has.
+#[inline]
 pub fn decode(kind: RecordKind, version: u8, body: &[u8]) -> Result<Effect, DecodeError> {
     if version != EFFECT_VERSION || !(ORDER..=TOLD).contains(&kind) {
         return Err(DecodeError::Unknown { kind, version });
@@ -150,6 +151,40 @@ pub fn decode(kind: RecordKind, version: u8, body: &[u8]) -> Result<Effect, Deco
     effect
         .filter(|_| from.end().is_some())
         .ok_or(DecodeError::Malformed { kind })
+}
+
+/// As much of a record as a shard's state needs: what is behind it in a record
+/// is neither read nor judged.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart where it is made"
+)]
+pub(crate) enum Glance {
+    /// The order is over.
+    Ended(ClientOrderId),
+    /// A client was told something.
+    Told(ReportMark),
+    /// All of any other record.
+    Effect(Effect),
+}
+
+/// Reads what a state needs of a record's body.
+///
+/// # Errors
+/// As [`decode`], where it is read.
+#[inline]
+pub(crate) fn glance(kind: RecordKind, version: u8, body: &[u8]) -> Result<Glance, DecodeError> {
+    let malformed = DecodeError::Malformed { kind };
+    if version == EFFECT_VERSION && kind == REPORT {
+        return ReportMark::read(body).map(Glance::Told).ok_or(malformed);
+    }
+    if version == EFFECT_VERSION && kind == ORDER {
+        let (id, standing) = OrderRecord::standing_of(body).ok_or(malformed)?;
+        if standing != OrderStanding::Open {
+            return Ok(Glance::Ended(id));
+        }
+    }
+    decode(kind, version, body).map(Glance::Effect)
 }
 
 #[cfg(test)]

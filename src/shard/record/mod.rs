@@ -23,5 +23,6 @@ pub use hold::{HoldRecord, HoldStanding};
 pub use order::{OrderRecord, OrderStanding};
 pub use told::{ToldKind, ToldOutcome, ToldRecord, VenueName};
 
-pub(super) use effect::{EFFECT_VERSION, encode, encode_long};
+pub(super) use effect::{EFFECT_VERSION, Glance, encode, encode_long, glance};
+pub(super) use report::ReportMark;
 pub(super) use told::venue_name;

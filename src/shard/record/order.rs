@@ -45,6 +45,13 @@ pub struct OrderRecord {
     pub hold: HoldImage,
 }
 
+/// Bytes of every order.
+const BYTES: usize = 96;
+/// Bytes that an open one has behind them.
+const OPEN_BYTES: usize = 144;
+/// Where its standing is.
+const STANDING_AT: usize = 47;
+
 /// Bits that say which of the fields that may be absent are there.
 mod has {
     pub(super) const QUANTITY: u32 = 1;
@@ -138,7 +145,21 @@ impl OrderRecord {
         }
     }
 
-    pub(super) fn take(from: &mut Take<'_>) -> Option<Self> {
+    /// The order and whether it is over, without the rest; `None` where there is
+    /// no such record.
+    #[inline]
+    pub(crate) fn standing_of(body: &[u8]) -> Option<(ClientOrderId, OrderStanding)> {
+        let mut from = Take(body).part::<{ STANDING_AT + 1 }>()?;
+        let id = ClientOrderId {
+            high: from.u64()?,
+            low: from.u64()?,
+        };
+        Some((id, standing(body[STANDING_AT])?))
+    }
+
+    #[inline]
+    pub(super) fn take(all: &mut Take<'_>) -> Option<Self> {
+        let from = &mut all.part::<BYTES>()?;
         let id = ClientOrderId {
             high: from.u64()?,
             low: from.u64()?,
@@ -183,11 +204,12 @@ impl OrderRecord {
             hold: HoldImage::default(),
         };
         if standing == OrderStanding::Open {
-            record.take_open(flags, from)?;
+            record.take_open(flags, &mut all.part::<OPEN_BYTES>()?)?;
         }
         Some(record)
     }
 
+    #[inline]
     fn take_open(&mut self, flags: u32, from: &mut Take<'_>) -> Option<()> {
         let there = |bit| flags & bit != 0;
         let asked = ClientReference(from.u64()?);

@@ -32,7 +32,44 @@ pub(super) fn put<const MAX: usize>(report: &Report, out: &mut Put<MAX>) {
     out.i64(report.leaves.raw());
 }
 
-pub(super) fn take(from: &mut Take<'_>) -> Option<Report> {
+/// Bytes of every report.
+const BYTES: usize = 112;
+
+/// What a report leaves in a shard's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReportMark {
+    pub(crate) credential: u16,
+    /// The report's number among the credential's.
+    pub(crate) number: u64,
+    /// The execution that it tells of.
+    pub(crate) fill: Option<FillId>,
+}
+
+impl ReportMark {
+    pub(crate) fn of(report: &Report) -> Self {
+        Self {
+            credential: report.origin.credential,
+            number: report.sequence,
+            fill: (report.kind == ReportKind::Executed).then_some(report.fill_id),
+        }
+    }
+
+    /// The same out of a record, without the rest of it.
+    #[inline]
+    pub(crate) fn read(body: &[u8]) -> Option<Self> {
+        let body = body.first_chunk::<BYTES>()?;
+        let at = |at: usize| Take(&body[at..]);
+        Some(Self {
+            credential: at(10).u16()?,
+            number: at(64).u64()?,
+            fill: (kind(body[0])? == ReportKind::Executed).then_some(FillId(at(72).u64()?)),
+        })
+    }
+}
+
+#[inline]
+pub(super) fn take(all: &mut Take<'_>) -> Option<Report> {
+    let from = &mut all.part::<BYTES>()?;
     let kind = kind(from.u8()?)?;
     let side = side(from.u8()?)?;
     let code = from.u16()?;
