@@ -482,6 +482,28 @@ fn keygen_writes_a_key_once_for_its_owner_alone() {
 }
 
 #[test]
+fn sim_of_decisions_adds_up_its_seeds_and_replays_one_of_them() {
+    let run = |arguments: &[&str]| {
+        let output = pitlane(&[&["sim", "--decisions", "--json"], arguments].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let both = run(&["--seed", "3", "--seeds", "2"]);
+    let trace = Scratch::new("sim-decisions", "");
+    let first = run(&["--seed", "3", "--trace", trace.path()]);
+    let second = run(&["--seed", "4"]);
+    for count in ["allowed", "sent", "own_sent", "settled", "trace_lines"] {
+        let sum = first[count].as_u64().unwrap() + second[count].as_u64().unwrap();
+        assert_eq!(both[count].as_u64(), Some(sum), "{count}");
+    }
+    assert_eq!(both["trace_sha256"], second["trace_sha256"]);
+    let lines = fs::read_to_string(&trace.0).unwrap().lines().count();
+    assert_eq!(first["trace_lines"], lines);
+    let refused = pitlane(&["sim", "--decisions", "--seconds", "4"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
 fn sim_does_the_same_for_the_same_seed_and_says_so() {
     let arguments = ["sim", "--json", "--seed", "5", "--seconds", "2"];
     let trace = Scratch::new("sim-trace", "");

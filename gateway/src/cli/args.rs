@@ -32,6 +32,35 @@ pub(super) enum Command {
     /// Look at a journal, live or dead
     #[command(subcommand)]
     Journal(JournalCommand),
+    /// Print what an executor has told, signed by its key, one report a line
+    Reports(ReportsArgs),
+    /// Check signed reports and decisions, one a line; exit 1 if one is not valid
+    Verify(VerifyArgs),
+}
+
+/// Arguments of `pitlane reports`.
+#[derive(Debug, Args)]
+pub(super) struct ReportsArgs {
+    /// The folder of the executor's journal
+    #[arg(value_name = "DIR")]
+    pub(super) dir: PathBuf,
+    /// The executor's private key, PKCS#8 PEM: never the one that signs decisions
+    #[arg(long, value_name = "FILE")]
+    pub(super) key: PathBuf,
+    /// The key's name in the reports
+    #[arg(long, value_name = "NAME")]
+    pub(super) key_id: String,
+}
+
+/// Arguments of `pitlane verify`.
+#[derive(Debug, Args)]
+pub(super) struct VerifyArgs {
+    /// The file
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// A public key and its name in the texts; may be given several times
+    #[arg(long = "key", value_name = "KEY_ID=HEX", required = true)]
+    pub(super) keys: Vec<String>,
 }
 
 /// Arguments of `pitlane serve`.

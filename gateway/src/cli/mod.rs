@@ -9,6 +9,7 @@ mod demo_command;
 mod journal_command;
 mod journal_json;
 mod keygen;
+mod reports;
 mod run;
 mod scenario_command;
 mod scratch;

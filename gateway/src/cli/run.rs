@@ -6,7 +6,8 @@ use clap::Parser;
 
 use super::args::{Cli, Command};
 use super::{
-    config_command, demo_command, journal_command, keygen, scenario_command, serve, sim_command,
+    config_command, demo_command, journal_command, keygen, reports, scenario_command, serve,
+    sim_command,
 };
 
 /// The run did not do what it should.
@@ -51,6 +52,8 @@ pub fn main() -> ExitCode {
         Command::Sim(args) => sim_command::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Journal(command) => journal_command::run(&command),
+        Command::Reports(args) => reports::reports(&args),
+        Command::Verify(args) => reports::verify(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

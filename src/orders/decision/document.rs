@@ -278,39 +278,40 @@ const FIELDS: [&str; 19] = [
     "key_id",
 ];
 
-fn fault(field: &str, what: impl Into<String>) -> DecisionError {
+pub(crate) fn fault(field: &str, what: impl Into<String>) -> DecisionError {
     DecisionError {
         field: field.to_owned(),
         what: what.into(),
     }
 }
 
-struct Fields<'a> {
-    json: &'a Json,
+/// The members of an object that is read strictly.
+pub(crate) struct Fields<'a> {
+    pub(crate) json: &'a Json,
 }
 
 impl<'a> Fields<'a> {
-    fn get(&self, field: &str) -> Result<&'a Json, DecisionError> {
+    pub(crate) fn get(&self, field: &str) -> Result<&'a Json, DecisionError> {
         self.json
             .member(field)
             .ok_or_else(|| fault(field, "is missing"))
     }
 
-    fn text(&self, field: &str) -> Result<&'a str, DecisionError> {
+    pub(crate) fn text(&self, field: &str) -> Result<&'a str, DecisionError> {
         let value = self.get(field)?;
         let not_text = || fault(field, format!("is {}, not a text", value.kind()));
         value.text().ok_or_else(not_text)
     }
 
     /// A text, or null.
-    fn optional(&self, field: &str) -> Result<Option<&'a str>, DecisionError> {
+    pub(crate) fn optional(&self, field: &str) -> Result<Option<&'a str>, DecisionError> {
         match self.get(field)? {
             Json::Null => Ok(None),
             _ => self.text(field).map(Some),
         }
     }
 
-    fn name(&self, field: &str) -> Result<String, DecisionError> {
+    pub(crate) fn name(&self, field: &str) -> Result<String, DecisionError> {
         let text = self.text(field)?;
         if is_name(text) {
             return Ok(text.to_owned());
@@ -331,7 +332,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn side(&self) -> Result<Side, DecisionError> {
+    pub(crate) fn side(&self) -> Result<Side, DecisionError> {
         match self.text("side")? {
             "buy" => Ok(Side::Buy),
             "sell" => Ok(Side::Sell),
@@ -364,7 +365,7 @@ impl<'a> Fields<'a> {
         }))
     }
 
-    fn account(&self) -> Result<AccountId, DecisionError> {
+    pub(crate) fn account(&self) -> Result<AccountId, DecisionError> {
         let text = self.text("account_id")?;
         let number = text.parse().ok().map(AccountId);
         number
@@ -408,7 +409,7 @@ impl<'a> Fields<'a> {
 
 /// A plain decimal: what the exact parser reads, in the one form of JSON's
 /// numbers, without an exponent.
-fn decimal<T, E: core::fmt::Display>(
+pub(crate) fn decimal<T, E: core::fmt::Display>(
     field: &str,
     text: &str,
     parse: impl Fn(&str) -> Result<T, E>,

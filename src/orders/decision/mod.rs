@@ -12,3 +12,6 @@ pub use json::{Json, JsonError};
 pub use keys::{KeyError, KeyTable, Role, SignatureError, Signer, Validity};
 pub use names::{order_type, order_type_name, time_in_force, time_in_force_name};
 pub use signed::SignedDecision;
+
+pub(crate) use document::{Fields, decimal, fault};
+pub(crate) use signed::parts;

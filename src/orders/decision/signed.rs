@@ -32,7 +32,7 @@ impl SignedDecision {
             return Err(unsigned(format!("the body has more than {most} bytes")));
         }
         let json = Json::read(body).map_err(|error| unsigned(format!("the body: {error}")))?;
-        let (decision, signature) = parts(&json).map_err(unsigned)?;
+        let (decision, signature) = parts(&json, "decision").map_err(unsigned)?;
         let key_id = decision.member("key_id").and_then(Json::text);
         let key_id = key_id.ok_or_else(|| unsigned("decision.key_id is no text".into()))?;
         let canonical = decision.canonical();
@@ -54,20 +54,22 @@ impl SignedDecision {
     }
 }
 
-/// The two members that a body has, and no other.
-fn parts(json: &Json) -> Result<(&Json, &str), String> {
+/// The two members that a signed body has, and no other: what was signed, under its
+/// name, and the signature.
+pub(crate) fn parts<'a>(json: &'a Json, signed: &str) -> Result<(&'a Json, &'a str), String> {
     let Json::Object(members) = json else {
         return Err(format!("the body is {}, not an object", json.kind()));
     };
     if let Some((name, _)) = members
         .iter()
-        .find(|(name, _)| name != "decision" && name != "signature")
+        .find(|(name, _)| name != signed && name != "signature")
     {
         return Err(format!(
-            "the body has the member {name:?}; it has decision and signature alone"
+            "the body has the member {name:?}; it has {signed} and signature alone"
         ));
     }
-    let decision = json.member("decision").ok_or("the body has no decision")?;
+    let document = json.member(signed);
+    let document = document.ok_or_else(|| format!("the body has no {signed}"))?;
     let signature = json.member("signature").and_then(Json::text);
-    Ok((decision, signature.ok_or("signature is no text")?))
+    Ok((document, signature.ok_or("signature is no text")?))
 }

@@ -10,8 +10,8 @@ use super::log::{IntentLog, LogFailed, Room};
 use super::record::Record;
 use crate::journal::storage::Storage;
 use crate::journal::{
-    BODY_BYTES_MAX, Bell, Condition, Journal, JournalConfig, JournalFault, JournalPort, OpenError,
-    OpenedJournal, Owner, RecordKind, Recovered, UNIT_BYTES,
+    self, BODY_BYTES_MAX, Bell, Condition, Journal, JournalConfig, JournalFault, JournalPort,
+    OpenError, OpenedJournal, Owner, RecordKind, RecordView, Recovered, Summary, UNIT_BYTES,
 };
 use crate::limits::JOURNAL_GROUP_UNITS_MAX;
 use crate::types::ShardId;
@@ -76,6 +76,17 @@ pub enum OpenLogError {
     },
 }
 
+impl OpenLogError {
+    const fn at(view: &RecordView<'_>, what: String) -> Self {
+        Self::Record {
+            sequence: view.sequence,
+            segment: view.segment,
+            offset: view.offset,
+            what,
+        }
+    }
+}
+
 impl JournalLog {
     /// Opens the log in a folder of its own, or makes it. `number` names a new
     /// journal and is drawn at random; `bell` is called on the journal's thread
@@ -97,14 +108,7 @@ impl JournalLog {
             }
             match read(view.kind, view.version, view.body) {
                 Ok(record) => records.push(record),
-                Err(what) => {
-                    wrong = Some(OpenLogError::Record {
-                        sequence: view.sequence,
-                        segment: view.segment,
-                        offset: view.offset,
-                        what,
-                    });
-                }
+                Err(what) => wrong = Some(OpenLogError::at(view, what)),
             }
         })?;
         if let Some(wrong) = wrong {
@@ -127,6 +131,29 @@ impl JournalLog {
             records,
             recovered,
         })
+    }
+
+    /// Shows every record of a log, live or dead, without a lock.
+    ///
+    /// # Errors
+    /// The journal's, or a record that cannot be read: nothing is skipped.
+    pub fn read<S: Storage>(
+        storage: &S,
+        show: &mut dyn FnMut(Record),
+    ) -> Result<Summary, OpenLogError> {
+        let mut wrong = None;
+        let whole = journal::read(storage, &mut |view| {
+            if wrong.is_none() {
+                match read(view.kind, view.version, view.body) {
+                    Ok(record) => show(record),
+                    Err(what) => wrong = Some(OpenLogError::at(view, what)),
+                }
+            }
+        });
+        match wrong {
+            Some(wrong) => Err(wrong),
+            None => Ok(whole.map_err(OpenError::Read)?),
+        }
     }
 
     /// Why the journal ended, if it did by a failure.

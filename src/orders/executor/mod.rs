@@ -14,6 +14,7 @@ mod message;
 mod question;
 mod record;
 mod settings;
+mod signed;
 mod view;
 
 pub use self::counts::ExecutorCounts;
@@ -25,4 +26,5 @@ pub use self::message::{
 };
 pub use self::record::{Record, Void};
 pub use self::settings::{ExecutorSettings, VenueSetup};
+pub use self::signed::{ReportError, SignedReport};
 pub use self::view::{Answer, History, NoHistory, OrderView, PastOrder};
