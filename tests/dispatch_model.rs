@@ -14,11 +14,14 @@ use pitlane::dispatch::{
     Children, CommandQueue, CommandSender, Component, ComponentId, Context, DispatchError,
     Dispatcher, Fatal, Limits, Routes, Topic,
 };
-use plain_dispatcher::{Entry, FUEL, Halt, Op, PlainDispatcher, Program, TARGETS};
+use plain_dispatcher::{Entry, FUEL, Halt, Op, PlainDispatcher, Program, TARGETS, is_told};
 use proptest::prelude::*;
 
 /// Every component has subscribed to it.
 const ALL: Topic = Topic(0);
+
+/// The first component alone has subscribed to it.
+const FIRST: Topic = Topic(1);
 
 /// What a planned panic throws.
 struct Planned;
@@ -59,7 +62,10 @@ impl Component<usize> for Player {
     }
 
     fn on_event(&mut self, script: &usize, _: &Context<'_, usize>) {
-        let root = self.real.d.active_root();
+        // To ask for a root makes one.
+        let root = is_told(*script)
+            .then(|| self.real.d.active_root())
+            .flatten();
         self.real.log.borrow_mut().push(Entry::Callback {
             target: self.target,
             script: *script,
@@ -97,6 +103,8 @@ impl Real {
             real.d.subscribe(ALL, id).expect("room");
             real.targets.borrow_mut().push(id);
         }
+        let first = real.targets.borrow()[0];
+        real.d.subscribe(FIRST, first).expect("room");
         if program.is_watched {
             let watches =
                 |routes: &mut Routes<usize>| routes.subscribe_direct(ALL, Rc::new(|_, _| {}));
@@ -125,6 +133,7 @@ impl Real {
                     .publication(|| self.script(script, children.as_deref_mut()));
             }
             Op::Tell { script } => self.d.publish(ALL, &script),
+            Op::TellFirst { script } => self.d.publish(FIRST, &script),
             Op::Independent { script } => {
                 self.d
                     .independent(|| self.script(script, children.as_deref_mut()));
@@ -206,6 +215,7 @@ fn op(scripts: usize) -> impl Strategy<Value = Op> {
         1 => target.clone().prop_map(|target| Op::Cancel { target }),
         4 => script.clone().prop_map(|script| Op::Publish { script }),
         3 => script.clone().prop_map(|script| Op::Tell { script }),
+        3 => script.clone().prop_map(|script| Op::TellFirst { script }),
         2 => script.clone().prop_map(|script| Op::Independent { script }),
         3 => script.clone().prop_map(|script| Op::Send { script }),
         2 => script.prop_map(|script| Op::Child { script }),

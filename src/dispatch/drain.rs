@@ -10,7 +10,7 @@ use super::component::{Component, ComponentId, Context};
 use super::dispatcher::{Dispatcher, Tables};
 use super::error::{DispatchError, Fatal};
 use super::places::{Busy, Taken};
-use super::roots::{Active, Slab};
+use super::roots::{Active, NONE, Slab};
 use super::slots::{self, Position, State};
 
 /// What is first in the queue.
@@ -185,7 +185,7 @@ impl<E: 'static> Dispatcher<E> {
             }
             Ok(seat) => seat,
         };
-        if slab.is_exhausted(&self.roots.account, root) {
+        if root != NONE && slab.is_exhausted(&self.roots.account, root) {
             let root = slab.serial(root);
             return Err(self.latches(Fatal::Runaway { root }));
         }
@@ -260,7 +260,9 @@ impl<E: 'static> Dispatcher<E> {
         flight: &mut Flight<'_, E>,
     ) -> DispatchError {
         self.seat(target, component);
-        self.tables.borrow_mut().slots.put_back_first(cell);
+        let slots = &mut self.tables.borrow_mut().slots;
+        slots.put_back_first(cell);
+        slots.root_first(self.roots.lent());
         flight.land();
         self.latches(Fatal::InvalidDestination { target })
     }
@@ -280,8 +282,11 @@ impl<E: 'static> Dispatcher<E> {
         {
             return Err((leftover, landed));
         }
-        let root = tables.slots.finish_first(&self.roots.account, landed.cell);
-        slab.charge_and_disown(&self.roots.account, root);
+        tables.slots.finish_first(&self.roots.account, landed.cell);
+        let root = self.roots.lent();
+        if root != NONE {
+            slab.charge_and_disown(&self.roots.account, root);
+        }
         Ok(())
     }
 
@@ -352,10 +357,12 @@ impl<E: 'static> Drop for Flight<'_, E> {
         let Self {
             dispatcher, outer, ..
         } = self;
-        dispatcher.roots.restore(*outer);
-        dispatcher.draining.set(false);
         if self.flies {
+            let slots = &mut dispatcher.tables.borrow_mut().slots;
+            slots.root_first(dispatcher.roots.lent());
             dispatcher.roots.latch(Fatal::DeliveryUnwound);
         }
+        dispatcher.roots.restore(*outer);
+        dispatcher.draining.set(false);
     }
 }

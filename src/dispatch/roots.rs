@@ -80,6 +80,9 @@ impl Active {
     /// that is made becomes this scope's.
     const SCOPED: u64 = 1 << 32;
 
+    /// A delivery's scope before it has a root (see [`Roots::lend`]).
+    const UNMADE: u64 = 1 << 33;
+
     const OUTSIDE: Self = Self(NONE as u64);
 
     #[inline]
@@ -92,6 +95,11 @@ impl Active {
     #[expect(clippy::cast_possible_truncation, reason = "it is masked to 32 bits")]
     const fn root(self) -> u32 {
         (self.0 & NONE as u64) as u32
+    }
+
+    #[inline]
+    const fn is_unmade(self) -> bool {
+        self.0 & Self::UNMADE != 0
     }
 
     #[inline]
@@ -216,15 +224,20 @@ impl Roots {
         Ok(root)
     }
 
-    /// The active root, or the scope's new one, or a new one; like [`Roots::obtain`],
-    /// for callbacks of one publication that is over at once.
+    /// Like [`Roots::obtain`], for callbacks of one publication that is over at once.
     #[inline]
-    pub(super) fn obtain_for_callback(&self) -> Result<u32, Fatal> {
-        if self.active.get() == Active::OUTSIDE {
+    pub(super) fn obtain_for_callbacks(&self) -> Result<u32, Fatal> {
+        if self.is_outside() {
             self.create(1)
         } else {
             self.obtain()
         }
+    }
+
+    /// Whether nothing is active, and nothing makes a root active.
+    #[inline]
+    pub(super) fn is_outside(&self) -> bool {
+        self.active.get() == Active::OUTSIDE
     }
 
     /// So many more owners.
@@ -272,8 +285,12 @@ impl Roots {
         self.obtain().map(Some)
     }
 
-    /// Which root is active, by its serial.
+    /// Which root is active, by its serial. A delivery has one, if only from now on.
     pub(super) fn active_serial(&self) -> Option<u64> {
+        if self.active.get().is_unmade() {
+            let root = self.create(1).ok()?;
+            self.active.set(Active::scope_of(root));
+        }
         let root = self.active.get().root();
         (root != NONE).then(|| self.serial(root))
     }
@@ -338,10 +355,19 @@ impl Roots {
         self.active.set(active);
     }
 
-    /// Makes a root active that someone else owns for as long as it is.
+    /// Makes the root of a slot active, which its slot owns meanwhile. A slot without
+    /// one ([`NONE`]) is the only callback of its root, which is made when anything
+    /// else needs it; the slot owns that one too.
     #[inline]
     pub(super) fn lend(&self, root: u32) {
-        self.active.set(Active::scope_of(root));
+        let unmade = if root == NONE { Active::UNMADE } else { 0 };
+        self.active.set(Active(Active::scope_of(root).0 | unmade));
+    }
+
+    /// The root of the slot that was last lent, if it has one by now.
+    #[inline]
+    pub(super) fn lent(&self) -> u32 {
+        self.active.get().root()
     }
 }
 

@@ -11,6 +11,7 @@ use super::component::ComponentId;
 use super::dispatcher::{Dispatcher, Tables};
 use super::error::{AccessError, Conflict, ResourceName};
 use super::reservation::Place;
+use super::roots::NONE;
 use super::slots::{Admission, Position};
 use crate::limits;
 
@@ -261,6 +262,7 @@ impl<E: 'static> Dispatcher<E> {
         }
         let mut tables = self.tables.borrow_mut();
         let Tables { slots, places } = &mut *tables;
+        let is_only = components.len() == 1 && self.roots.is_outside();
         let mut shared = None;
         for &target in components {
             let Some(arrival) = places.hearing(target) else {
@@ -269,7 +271,9 @@ impl<E: 'static> Dispatcher<E> {
             // One root is for all of them, and is owned by all of them in the end.
             let root = match shared {
                 Some((root, _)) => root,
-                None => match self.roots.obtain_for_callback() {
+                // It makes its root when it needs one.
+                None if is_only => NONE,
+                None => match self.roots.obtain_for_callbacks() {
                     Ok(root) => root,
                     Err(fatal) => return self.roots.latch(fatal),
                 },
@@ -296,6 +300,7 @@ impl<E: 'static> Dispatcher<E> {
         }
         // The first ownership was obtained.
         match shared {
+            Some((NONE, _)) => {}
             Some((root, 0)) => self.roots.disown(root),
             Some((root, owners)) if owners > 1 => self.roots.own(root, owners - 1),
             _ => {}

@@ -45,6 +45,7 @@ pub(super) struct Slot<E> {
     /// The target's generation is in its standing.
     pub(super) arrival: Standing,
     target_index: u32,
+    /// [`NONE`]: it has its own, once anything needs it.
     pub(super) root: u32,
     next: u32,
     pub(super) state: State,
@@ -250,13 +251,18 @@ impl<E> Slots<E> {
         slot.state = State::Ready;
     }
 
+    /// Gives the first slot the root that it was lent as.
+    pub(super) fn root_first(&mut self, root: u32) {
+        self.slab[self.head as usize].root = root;
+    }
+
     /// Takes the first slot off the queue after its delivery, and gives it its emptied
     /// storage back; its root is the caller's.
     #[inline]
-    pub(super) fn finish_first(&mut self, account: &Account, cell: Cell<E>) -> u32 {
+    pub(super) fn finish_first(&mut self, account: &Account, cell: Cell<E>) {
         debug_assert!(cell.is_none());
         self.slab[self.head as usize].cell = Some(cell);
-        self.pop(account)
+        self.pop(account);
     }
 
     /// Whom the first slot is for, and where it stands.

@@ -3,6 +3,7 @@
 //! shared cells. The oracle of the random programs.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// How many components there are.
@@ -11,6 +12,11 @@ pub(crate) const TARGETS: usize = 3;
 /// Steps of a program; then all its scripts do nothing any more, so that one which
 /// runs itself ends.
 pub(crate) const FUEL: u32 = 400;
+
+/// Whether a callback tells which root it runs under.
+pub(crate) fn is_told(script: usize) -> bool {
+    script.is_multiple_of(2)
+}
 
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
@@ -26,6 +32,10 @@ pub(crate) enum Op {
     },
     /// Publishes an event for all components.
     Tell {
+        script: usize,
+    },
+    /// Publishes an event for the first component alone.
+    TellFirst {
         script: usize,
     },
     Independent {
@@ -235,13 +245,8 @@ impl PlainDispatcher {
                 }
                 return result;
             }
-            Op::Tell { script } => self.publication(|plain| {
-                for target in 0..TARGETS {
-                    if plain.epochs[target].is_some() {
-                        plain.admit(target, Some(script));
-                    }
-                }
-            }),
+            Op::Tell { script } => self.tell(0..TARGETS, script),
+            Op::TellFirst { script } => self.tell(0..1, script),
             Op::Independent { script } => {
                 return self.within(None, |plain| plain.script(script, children));
             }
@@ -270,6 +275,16 @@ impl PlainDispatcher {
             Op::DrainCommands => return self.drain_commands(),
         }
         Ok(())
+    }
+
+    fn tell(&mut self, targets: Range<usize>, script: usize) {
+        self.publication(|plain| {
+            for target in targets {
+                if plain.epochs[target].is_some() {
+                    plain.admit(target, Some(script));
+                }
+            }
+        });
     }
 
     fn publication<R>(&mut self, body: impl FnOnce(&mut Self) -> R) -> R {
@@ -346,7 +361,7 @@ impl PlainDispatcher {
         self.log.push(Entry::Callback {
             target,
             script,
-            root: Some(root.id),
+            root: is_told(script).then_some(root.id),
         });
         self.running = Some(target);
         let result = self.within(Some(Rc::clone(root)), |plain| {
