@@ -4,6 +4,8 @@
 mod admission;
 #[path = "orders_executor/faults.rs"]
 mod faults;
+#[path = "orders_executor/hard_inputs.rs"]
+mod hard_inputs;
 #[path = "orders_executor/journaled.rs"]
 mod journaled;
 #[path = "orders_executor/restarts.rs"]

@@ -7,6 +7,8 @@ mod deciding;
 mod expiring;
 #[path = "shard_authority/handle.rs"]
 mod handle;
+#[path = "shard_authority/hard_inputs.rs"]
+mod hard_inputs;
 #[path = "support/journaled.rs"]
 mod journaled;
 #[path = "shard_authority/rig.rs"]
