@@ -11,6 +11,8 @@ mod handle;
 mod hard_inputs;
 #[path = "support/journaled.rs"]
 mod journaled;
+#[path = "shard_authority/model.rs"]
+mod model;
 #[path = "shard_authority/rig.rs"]
 mod rig;
 #[path = "shard_authority/settling.rs"]

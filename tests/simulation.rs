@@ -142,7 +142,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// What a run of all seeds must have seen, or it proves nothing.
-fn happened(all: &DecisionsSimulated) -> [u64; 9] {
+fn happened(all: &DecisionsSimulated) -> [u64; 10] {
     [
         all.allowed,
         all.denied,
@@ -152,6 +152,7 @@ fn happened(all: &DecisionsSimulated) -> [u64; 9] {
         all.own_sent,
         all.crashes,
         all.voided,
+        all.busts,
         all.overfills,
     ]
 }
@@ -159,7 +160,7 @@ fn happened(all: &DecisionsSimulated) -> [u64; 9] {
 #[test]
 fn o29_o30_j14_decisions_are_settled_once_whatever_the_seed() {
     let seeds = number("PITLANE_SEEDS").unwrap_or(1_000);
-    let mut all = [0; 9];
+    let mut all = [0; 10];
     for seed in 0..seeds {
         let one = decisions(seed);
         assert_eq!(
@@ -170,7 +171,7 @@ fn o29_o30_j14_decisions_are_settled_once_whatever_the_seed() {
             *sum += count;
         }
     }
-    assert!(all.iter().all(|&count| count > seeds / 20), "{all:?}");
+    assert!(all.iter().all(|&count| count > seeds / 50), "{all:?}");
 }
 
 #[test]

@@ -58,6 +58,7 @@ fn add(total: &mut DecisionsSimulated, one: &DecisionsSimulated) {
         (&mut total.settled, one.settled),
         (&mut total.crashes, one.crashes),
         (&mut total.voided, one.voided),
+        (&mut total.busts, one.busts),
         (&mut total.overfills, one.overfills),
         (&mut total.lines, one.lines),
     ];
@@ -82,6 +83,7 @@ struct Line {
     settled: u64,
     crashes: u64,
     voided: u64,
+    busts: u64,
     overfills: u64,
     trace_lines: u64,
     /// Of the last seed.
@@ -103,6 +105,7 @@ fn line(args: &SimArgs, of: &DecisionsSimulated) -> Line {
         settled: of.settled,
         crashes: of.crashes,
         voided: of.voided,
+        busts: of.busts,
         overfills: of.overfills,
         trace_lines: of.lines,
         trace_sha256: hex(&of.hash),
@@ -121,6 +124,7 @@ fn text(of: &Line, seconds: f64) -> String {
         ("messages settled", of.settled),
         ("processes killed", of.crashes),
         ("never brought, voided", of.voided),
+        ("fills taken back", of.busts),
         ("overfills", of.overfills),
         ("trace lines", of.trace_lines),
     ];

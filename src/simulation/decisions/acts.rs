@@ -46,9 +46,9 @@ impl Simulation {
             }
             78..=80 => self.toggle_away(),
             81..=82 => self.replay_fills(),
-            83 => self.bust()?,
-            84 => self.overfill()?,
-            85..=86 => self.sweep()?,
+            83..=84 => self.bust()?,
+            85 => self.overfill()?,
+            86 => self.sweep()?,
             87 => self.set_clock(),
             88 => {
                 let seconds = self.dice.within(1..=8);
@@ -313,14 +313,20 @@ impl Simulation {
     }
 
     fn bust(&mut self) -> Checked {
-        let Some(place) = self.any_issued() else {
+        let views = self.system.executor().orders();
+        let traded: Vec<_> = views
+            .iter()
+            .filter(|one| !one.filled_qty.is_zero())
+            .collect();
+        let Some(last) = (traded.len() as u64).checked_sub(1) else {
             return Ok(());
         };
-        let id = self.issued[place].id;
+        let id = traded[usize::try_from(self.dice.within(0..=last)).unwrap_or(0)].client_order_id;
         let truth = self.system.venue.far().truth(id);
         let Some(&VenueEvent::Executed { fill_id, .. }) = truth.first() else {
             return Ok(());
         };
+        self.outcome.busts += 1;
         self.note(format_args!("bust of {fill_id:?} of {id}"));
         self.busted.insert(id);
         self.reliably(|all| {

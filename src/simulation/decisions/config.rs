@@ -55,6 +55,8 @@ pub struct DecisionsSimulated {
     pub crashes: u64,
     /// Decisions that were never brought, and found void.
     pub voided: u64,
+    /// Executions that the venue took back.
+    pub busts: u64,
     /// Orders that were filled beyond their size.
     pub overfills: u64,
     /// Lines of the trace.
