@@ -8,8 +8,9 @@ mod shard_cases;
 use journaled::{FarVenue, Rig, Written, check, config, has_failed};
 use pitlane::journal::Condition;
 use pitlane::journal::storage::{DiskFault, SimStorage, Storage};
+use pitlane::shard::RECOVERED_PORT;
 use pitlane::types::{AccountId, Command, RejectCode, ReportKind, Side};
-use shard_cases::{INSTRUMENT, cancel, limit, new_order, replace};
+use shard_cases::{INSTRUMENT, cancel, limit, new_order, origin, replace};
 
 /// Commands of a run: orders of three accounts that meet, rest, are replaced
 /// and cancelled; the same for the same length.
@@ -181,6 +182,50 @@ fn j05_o22_until_its_orders_are_known_an_account_sends_none() {
 }
 
 #[test]
+fn j05_g09_reports_of_an_earlier_runs_orders_go_to_every_io_thread_until_their_client_speaks() {
+    let storage = SimStorage::new();
+    let venue = FarVenue::new();
+    let mut rig = Rig::start(&storage, &venue, 1);
+    for reference in 1..=2 {
+        rig.command(&new_order(reference, limit(1, Side::Buy, 90, 4)));
+    }
+    assert!(rig.settle());
+    let last = rig.reports.last().unwrap().sequence;
+    drop(rig);
+    for round in 0..2_u64 {
+        let mut rig = Rig::start(&storage, &venue, 2 + round);
+        assert!(rig.settle());
+        // Somebody sells to the first; nobody has spoken of it since the restart.
+        rig.command(&new_order(10 + round, limit(2, Side::Sell, 90, 1)));
+        assert!(rig.settle());
+        let told = rig.reports.iter().find(|report| report.account.0 == 1);
+        let told = told.expect("its credential is told");
+        assert_eq!(told.kind, ReportKind::Executed);
+        assert_eq!(told.origin.port, RECOVERED_PORT);
+        assert_eq!(told.origin.credential, origin().credential);
+        let numbers: Vec<_> = rig.reports.iter().map(|report| report.sequence).collect();
+        assert!(
+            numbers.is_sorted_by(|one, next| one + 1 == *next),
+            "{numbers:?}"
+        );
+        assert!(numbers[0] > last);
+        // From now on it is the connection's that speaks of it.
+        rig.reports.clear();
+        rig.command(&replace(
+            20 + round,
+            1,
+            2,
+            90,
+            5 + i64::try_from(round).unwrap(),
+        ));
+        rig.command(&cancel(30 + round, 1, 2));
+        rig.command(&new_order(2, limit(1, Side::Buy, 90, 4)));
+        assert!(rig.settle());
+        assert!(rig.reports.iter().all(|report| report.origin == origin()));
+    }
+}
+
+#[test]
 fn f11_j08_a_failed_sync_ends_it_and_nothing_more_is_told() {
     let storage = SimStorage::new();
     let venue = FarVenue::new();
@@ -224,11 +269,15 @@ fn f10_j09_a_full_disk_refuses_orders_and_still_cancels() {
             assert!(rig.settle());
         }
     }
+    let last = rig.reports.iter().map(|report| report.sequence).max();
     rig.reports.clear();
     rig.command(&new_order(2_000_000, limit(1, Side::Buy, 90, 1)));
     rig.command(&replace(2_000_001, 1, 1, 91, 1));
     rig.command(&cancel(2_000_002, 1, 1));
     assert!(rig.settle());
+    // What is not written has no number that could be given again.
+    let numbers: Vec<_> = rig.reports.iter().map(|report| report.sequence).collect();
+    assert_eq!(numbers, [0, 0, last.unwrap() + 1]);
     let told: Vec<_> = rig
         .reports
         .iter()

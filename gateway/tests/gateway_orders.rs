@@ -9,7 +9,7 @@ use pitlane_gateway::client::{Client, Event};
 use pitlane_gateway::server::IoChoice;
 use pitlane_gateway::session::Permissions;
 
-use support::core::{CoreKind, FILLS, FULL, LATE, MUTE};
+use support::core::{CoreKind, FILLS, FULL, LATE, MUTE, RECOVERED};
 use support::{PATIENCE, Setup, account, event, order};
 
 on_both_reactors! {
@@ -21,6 +21,7 @@ on_both_reactors! {
     g13_beyond_the_in_flight_cap_orders_are_refused_and_cancels_are_not
     g13_a_full_ring_is_a_refusal
     g09_reports_of_an_earlier_session_reach_the_credentials_next
+    g09_a_report_of_an_earlier_runs_order_reaches_its_credential
     g16_many_threads_and_connections_on_few_cores
     f40_a_small_ring_loses_no_completion
     g18_stopping_drains_tells_and_counts
@@ -323,6 +324,25 @@ fn g09_reports_of_an_earlier_session_reach_the_credentials_next(io: IoChoice) {
     numbered(&mut client, 3..4, &with(MUTE));
     assert!(matches!(event(&mut client), Event::Rejected(rejected)
         if rejected.code() == Some(RejectCode::RateLimitExceeded)));
+}
+
+fn g09_a_report_of_an_earlier_runs_order_reaches_its_credential(io: IoChoice) {
+    let gateway = Setup::new(io).start();
+    let mut others = gateway.client(2);
+    let mut client = gateway.client(1);
+    let of_before = Order {
+        instrument: RECOVERED,
+        ..order(account(1))
+    };
+    numbered(&mut client, 1..2, &of_before);
+    assert!(matches!(event(&mut client), Event::Accepted(accepted)
+        if accepted.head.reference == 1));
+    // Whose credential has no session hears nothing, and that is no report lost.
+    numbered(&mut others, 1..2, &order(account(2)));
+    assert!(matches!(event(&mut others), Event::Accepted(accepted)
+        if accepted.head.account == account(2).0));
+    gateway.await_stats("all", |stats| stats.commands == 2);
+    gateway.await_stats("none lost", |stats| stats.undelivered == 0);
 }
 
 fn g16_many_threads_and_connections_on_few_cores(io: IoChoice) {

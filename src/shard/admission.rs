@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::authority::AuthorityDesk;
 use super::callbacks::{Callbacks, RiskRequest};
-use super::journaling::ShardJournal;
+use super::journaling::{ShardJournal, is_written};
 use super::monitor::ShardMonitor;
 use super::outlet::Outlet;
 use super::ports::{AddError, ComponentPorts};
@@ -581,12 +581,15 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         }
     }
 
-    /// Numbers a report and puts it on its way.
+    /// Numbers a report and puts it on its way. What is not written down has no
+    /// number: it could be given again after a restart.
     pub(super) fn send(&mut self, mut report: Report) {
-        let sequence = &mut self.sequences[usize::from(report.origin.credential)];
-        *sequence += 1;
-        report.sequence = *sequence;
-        self.write_report(&report);
+        if is_written(&report) {
+            let sequence = &mut self.sequences[usize::from(report.origin.credential)];
+            *sequence += 1;
+            report.sequence = *sequence;
+            self.write_report(&report);
+        }
         self.callbacks.tell(report);
     }
 }

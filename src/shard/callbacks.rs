@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::held::Held;
 use super::monitor::ShardMonitor;
 use super::ports::{AddError, add};
-use super::reports::{DROP_COPY_PORT, ReportSender};
+use super::reports::{DROP_COPY_PORT, RECOVERED_PORT, ReportSender};
 use crate::dispatch::runtime::LiveLoop;
 use crate::dispatch::{
     CommandQueue, ComponentId, DispatchError, Dispatcher, Lifecycle, MARKS, MeteredReports,
@@ -54,7 +54,7 @@ impl PortSet {
     }
 
     fn send(&mut self, report: &Report, to_all: bool) {
-        if to_all {
+        if to_all || report.origin.port == RECOVERED_PORT {
             for sender in &mut self.senders {
                 sender.send(*report);
             }

@@ -140,11 +140,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
 
     #[inline]
     pub(super) fn write_report(&mut self, report: &Report) {
-        // A refusal for want of room must not take what room there is.
-        let is_for_room = matches!(report.reject, Some((RejectCode::JournalFull, _)));
-        if let Some(journal) = &mut self.journal
-            && !is_for_room
-        {
+        if let Some(journal) = &mut self.journal {
             journal.write(&Effect::Report(*report));
         }
     }
@@ -292,6 +288,13 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
         }
         self.callbacks.flush();
     }
+}
+
+/// Whether a report is written down: a refusal for want of room must not take what
+/// room there is.
+#[inline]
+pub(super) const fn is_written(report: &Report) -> bool {
+    !matches!(report.reject, Some((RejectCode::JournalFull, _)))
 }
 
 /// Where an account is noted in the filter.

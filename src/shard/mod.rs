@@ -22,5 +22,7 @@ pub use callbacks::RiskRequest;
 pub use monitor::ShardMonitor;
 pub use ports::{AddError, ComponentPorts};
 pub use reconciliation::VenueMemory;
-pub use reports::{DROP_COPY_PORT, ReportBell, ReportReceiver, ReportSender, report_ring};
+pub use reports::{
+    DROP_COPY_PORT, RECOVERED_PORT, ReportBell, ReportReceiver, ReportSender, report_ring,
+};
 pub use state::{ShardState, StateError};

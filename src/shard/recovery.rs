@@ -3,6 +3,7 @@
 use super::Admission;
 use super::journaling::ShardJournal;
 use super::reconciliation::VenueMemory;
+use super::reports::{DROP_COPY_PORT, RECOVERED_PORT};
 use super::state::ShardState;
 use crate::journal::JournalPort;
 use crate::orders::venue::Venue;
@@ -10,9 +11,6 @@ use crate::orders::{CostImage, IdentitySource, OpenOrder};
 use crate::risk::RestoreError;
 use crate::time::Nanos;
 use crate::types::Origin;
-
-/// The port of reports whose connection ended with the process.
-const GONE: u16 = u16::MAX;
 
 impl<V: Venue, I: IdentitySource> Admission<V, I> {
     /// The shard with a journal, and with the state that the journal had. To be
@@ -60,10 +58,7 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             let opened = self.orders.open(OpenOrder {
                 id: order.id,
                 reservation,
-                origin: Origin {
-                    port: GONE,
-                    ..order.origin
-                },
+                origin: recovered(order.origin),
                 reference: order.reference,
                 order: order.order,
                 cumulative: order.cumulative,
@@ -91,8 +86,20 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
     /// An order of an earlier run belongs to the connection that speaks of it.
     #[inline]
     pub(super) fn adopt(open: &mut OpenOrder, origin: Origin) {
-        if open.origin.port == GONE {
+        if open.origin.port == RECOVERED_PORT {
             open.origin = origin;
         }
+    }
+}
+
+/// Who hears of an order whose connection ended with the process. One that no I/O
+/// thread sent has nobody now either.
+const fn recovered(origin: Origin) -> Origin {
+    if origin.port == DROP_COPY_PORT {
+        return origin;
+    }
+    Origin {
+        port: RECOVERED_PORT,
+        ..origin
     }
 }

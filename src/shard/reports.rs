@@ -19,6 +19,11 @@ use crate::types::Report;
 /// have copies of their account's, whoever sent the command.
 pub const DROP_COPY_PORT: u16 = u16::MAX;
 
+/// The port that reports name of orders of an earlier run, until their client speaks of
+/// them: they go to every I/O thread, and the one that has a session of the credential
+/// tells it.
+pub const RECOVERED_PORT: u16 = u16::MAX - 1;
+
 /// The shard's end.
 pub struct ReportSender {
     ring: Producer<Report>,

@@ -225,12 +225,12 @@ fn f11_a_sync_that_fails_ends_it_and_nothing_more_is_sent() {
 #[test]
 fn f10_a_full_disk_refuses_new_orders_and_takes_cancels_and_fills() {
     let storage = SimStorage::new();
-    // The first segment, and the one that lies ready; no third.
-    storage.set_room(Some(20 << 20));
     let mut rig = Rig::new();
     let waits = start_watched(&mut rig, &storage);
     working(&mut rig, 1);
     working(&mut rig, 2);
+    // No further segment; the thread that makes them finds it out.
+    storage.set_room(Some(0));
     let mut number = 2;
     until(&mut rig, "refusal", |rig| {
         number += 1;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use pitlane::shard::DROP_COPY_PORT;
+use pitlane::shard::{DROP_COPY_PORT, RECOVERED_PORT};
 use pitlane::time::{Clock, SystemClock};
 use pitlane::types::{Origin, Report};
 
@@ -400,7 +400,8 @@ impl<P: OrderPath> Inner<P> {
                 return;
             }
             let Some((index, is_own)) = reader_of(seats, by_credential, port, report) else {
-                stats.undelivered += 1;
+                // Of an order of an earlier run every I/O thread hears.
+                stats.undelivered += u64::from(report.origin.port != RECOVERED_PORT);
                 return;
             };
             let Some(seat) = &mut seats[usize::from(index)] else {

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
+use pitlane::shard::RECOVERED_PORT;
 use pitlane::types::{
     ClientOrderId, ClientReference, Command, FillId, InstrumentId, Price, Quantity, Report,
     ReportKind, ShardId, Side,
@@ -19,6 +20,10 @@ pub(crate) const FULL: InstrumentId = InstrumentId(901);
 pub(crate) const MUTE: InstrumentId = InstrumentId(902);
 /// Orders for this instrument are answered when the next command comes.
 pub(crate) const LATE: InstrumentId = InstrumentId(903);
+
+/// Orders for this instrument are reported as if they were of an earlier run: to every
+/// I/O thread, under a session that is gone.
+pub(crate) const RECOVERED: InstrumentId = InstrumentId(904);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CoreKind {
@@ -205,6 +210,10 @@ impl Core {
                     high: 1,
                     low: self.orders,
                 };
+                if order.instrument == RECOVERED {
+                    report.origin.port = RECOVERED_PORT;
+                    report.origin.session = u32::MAX;
+                }
                 if order.instrument == LATE {
                     self.late.push(report);
                     return;

@@ -192,6 +192,19 @@ pub fn next(client: &mut Client) -> Event {
     client.next_event(Duration::from_secs(20)).unwrap().unwrap()
 }
 
+/// Waits until the order is accepted. Before that a client may hear of the end of its
+/// orders of before a restart, if it came in time.
+pub fn accepted(client: &mut Client, reference: u64) {
+    loop {
+        match next(client) {
+            Event::Accepted(told) => return assert_eq!(told.head.reference, reference),
+            Event::Rejected(told) => assert!(told.head.reference < reference),
+            Event::Canceled(told) => assert!(told.head.reference < reference),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 /// The last image of an account.
 pub fn balances(records: &[Value], account: u64) -> (String, String, String) {
     let of = |one: &&Value| one["kind"] == "account" && one["account"] == account;
