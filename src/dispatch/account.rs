@@ -155,8 +155,8 @@ impl Account {
 pub trait HeapBytes {
     /// Such a value owns no heap, and cloning it copies its bytes and runs nobody's
     /// code, as for a `Copy` type with a derived `Clone`. A publication that nobody
-    /// hears at once then queues it for all of its subscribers in one look; a clone
-    /// that reached for the dispatcher would panic.
+    /// hears at once then queues it for all of its subscribers in one go, and does not
+    /// promise an order for what a clone would publish.
     const IS_PLAIN: bool = false;
 
     /// Bytes on the heap, not those of the value itself.

@@ -28,7 +28,7 @@ impl<E: 'static> Dispatcher<E> {
             return Err(DispatchError::Active);
         }
         let clearing = Clearing::new(self);
-        let detached = self.tables.borrow_mut().slots.detach(&self.roots);
+        let detached = self.slots.borrow_mut().detach(&self.roots);
         detached.release();
         self.reset_sequence();
         self.roots.reset_latch();
@@ -50,7 +50,7 @@ impl<E: 'static> Dispatcher<E> {
             return Err(DispatchError::Active);
         }
         let clearing = Clearing::new(self);
-        let detached = self.tables.borrow_mut().slots.detach(&self.roots);
+        let detached = self.slots.borrow_mut().detach(&self.roots);
         detached.give(give);
         drop(clearing);
         Ok(())

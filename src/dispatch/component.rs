@@ -121,11 +121,7 @@ impl<E> Context<'_, E> {
         if turn.is_of(&self.dispatcher.changes) {
             turn.runs()
         } else {
-            self.dispatcher
-                .tables
-                .borrow()
-                .places
-                .lets_run(self.component, turn)
+            self.dispatcher.places.lets_run(self.component, turn)
         }
     }
 }

@@ -22,7 +22,7 @@ use super::places::{Places, Standing};
 use super::reservation::{Place, Reservation};
 use super::roots::{NONE, Publishing, Roots};
 use super::routes::Routes;
-use super::slots::{self, Admission, Position, Slots};
+use super::slots::{Admission, Capture, Position, Slot, Slots};
 
 /// Slots that a dispatcher has room for before it first grows.
 const SLOTS_AT_FIRST: usize = 1_024;
@@ -36,17 +36,12 @@ struct Frame {
     last: u32,
 }
 
-/// What waits, and whom for: behind one borrow, so that a callback is queued with one
-/// look at them, and the last one put away together with the next one's start.
-pub(super) struct Tables<E> {
-    pub(super) slots: Slots<E>,
-    pub(super) places: Places<E>,
-}
-
 /// Queues callbacks and runs them, for components that take events of type `E`.
 pub struct Dispatcher<E> {
     pub(super) roots: Rc<Roots>,
-    pub(super) tables: RefCell<Tables<E>>,
+    /// Borrowed for change only to be detached.
+    pub(super) slots: RefCell<Slots<E>>,
+    pub(super) places: Places<E>,
     /// The places' count of changes.
     pub(super) changes: Rc<Cell<u64>>,
     pub(super) routes: RefCell<Routes<E>>,
@@ -67,12 +62,9 @@ impl<E: 'static> Dispatcher<E> {
     /// A dispatcher with the product's limits, and room for the usual work.
     #[must_use]
     pub fn new() -> Self {
-        let dispatcher = Self::with_limits(Limits::default());
-        dispatcher
-            .tables
-            .borrow_mut()
-            .slots
-            .preallocate(&dispatcher.roots.account, SLOTS_AT_FIRST);
+        let mut dispatcher = Self::with_limits(Limits::default());
+        let account = &dispatcher.roots.account;
+        dispatcher.slots = RefCell::new(Slots::preallocated(account, SLOTS_AT_FIRST));
         dispatcher
     }
 
@@ -85,10 +77,8 @@ impl<E: 'static> Dispatcher<E> {
         Self {
             roots: Rc::new(Roots::new(limits)),
             changes: places.changes(),
-            tables: RefCell::new(Tables {
-                slots: Slots::new(),
-                places,
-            }),
+            slots: RefCell::new(Slots::new()),
+            places,
             routes: RefCell::new(Routes::new()),
             holds: Rc::new(Holds::new()),
             alarms: Alarms::new(),
@@ -131,7 +121,7 @@ impl<E: 'static> Dispatcher<E> {
     pub(super) fn open_publication(&self) -> PublicationScope<'_, E> {
         let frame = Frame {
             ordinal: self.next_ordinal(),
-            last: self.tables.borrow().slots.tail(),
+            last: self.slots.borrow().tail(),
         };
         PublicationScope {
             dispatcher: self,
@@ -161,40 +151,38 @@ impl<E: 'static> Dispatcher<E> {
         target: ComponentId,
         heap: usize,
     ) -> Result<Reservation<'_, E>, DispatchError> {
-        let mut tables = self.tables.borrow_mut();
-        let arrival = tables.places.standing(target);
-        let (slot, cell) = self.queue(&mut tables.slots, target, arrival, heap)?;
-        Ok(Reservation::new(Place::new(self, slot, cell)))
+        let arrival = self.places.standing(target);
+        let (slot, capture) = self.queue(target, arrival, heap)?;
+        Ok(Reservation::new(Place::new(self, slot, capture)))
     }
 
     /// Takes a slot for a callback, unless admissions are refused; a limit latches.
     #[inline]
     pub(super) fn queue(
         &self,
-        slots: &mut Slots<E>,
         target: ComponentId,
         arrival: Standing,
         heap: usize,
-    ) -> Result<(u32, slots::Cell<E>), DispatchError> {
+    ) -> Result<(u32, Capture<E>), DispatchError> {
         if self.clearing.get() {
             return Err(DispatchError::Active);
         }
         if let Some(fatal) = self.roots.latched() {
             return Err(fatal.into());
         }
-        self.insert(slots, target, arrival, heap)
+        self.insert(target, arrival, heap)
             .map_err(|fatal| self.latches(fatal))
     }
 
     #[inline]
     fn insert(
         &self,
-        slots: &mut Slots<E>,
         target: ComponentId,
         arrival: Standing,
         heap: usize,
-    ) -> Result<(u32, slots::Cell<E>), Fatal> {
+    ) -> Result<(u32, Capture<E>), Fatal> {
         let root = self.roots.obtain()?;
+        let slots = self.slots.borrow();
         let admission = self.next_ordinal();
         let mut frame = self.frame.get();
         let is_open = frame.ordinal != 0;
@@ -216,14 +204,14 @@ impl<E: 'static> Dispatcher<E> {
             heap,
         };
         match slots.reserve(&self.roots.account, frame.last, new) {
-            Ok((slot, cell)) => {
+            Ok((slot, capture)) => {
                 if is_open {
                     self.frame.set(Frame {
                         last: slot,
                         ..frame
                     });
                 }
-                Ok((slot, cell))
+                Ok((slot, capture))
             }
             Err(fatal) => {
                 self.roots.disown(root);
@@ -306,12 +294,7 @@ impl<E: 'static> Dispatcher<E> {
     /// Where the waiting callbacks stand in the order, first to last.
     #[must_use]
     pub fn positions(&self) -> Vec<Position> {
-        self.tables
-            .borrow()
-            .slots
-            .iter()
-            .map(|slot| slot.position)
-            .collect()
+        self.slots.borrow().iter().map(Slot::position).collect()
     }
 
     /// Units and known bytes that are retained now (rule R45).

@@ -1,47 +1,17 @@
 //! Draining: the one place where callbacks run (rules R19 to R27, R31, R32, R43).
 //!
 //! A pass takes slots from the head, one after the other, at most as many as its
-//! budget. Nothing is borrowed while author code, or a capture's destructor, runs.
+//! budget. Author code, and a capture's destructor, may do everything but drain and
+//! clear: what changes is in cells.
 
-use std::mem::needs_drop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::component::{Component, ComponentId, Context};
-use super::dispatcher::{Dispatcher, Tables};
+use super::dispatcher::Dispatcher;
 use super::error::{DispatchError, Fatal};
 use super::places::{Busy, Taken};
-use super::roots::{Active, NONE, Slab};
-use super::slots::{self, Position, State};
-
-/// What is first in the queue.
-enum Head<E> {
-    Ready(Delivery<E>),
-    Cancelled,
-    /// Its component is taken out by someone.
-    BusyComponent,
-    /// Something that it needs beside its component is held.
-    BusyResource,
-}
-
-/// A callback that is taken out of its slot to be run.
-struct Delivery<E> {
-    target: ComponentId,
-    root: u32,
-    cell: slots::Cell<E>,
-    /// Absent where nothing of it may run.
-    taken: Option<Taken<E>>,
-}
-
-/// A callback that has run, to be put away.
-struct Landed<E> {
-    target: ComponentId,
-    cell: slots::Cell<E>,
-    /// Absent where it is in its place again.
-    component: Option<Box<dyn Component<E>>>,
-}
-
-/// A component without a place, and the callback that it has run.
-type Unseated<E> = (Box<dyn Component<E>>, Landed<E>);
+use super::roots::{Active, is_made};
+use super::slots::{Position, Slot, Slots, State};
 
 /// What a busy head means to the caller of a pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,106 +68,63 @@ impl<E: 'static> Dispatcher<E> {
         if let Some(fatal) = self.roots.latched() {
             return Err(fatal.into());
         }
+        let slots = self.slots.borrow();
         let mut flight = Flight::new(self);
-        let mut left = budget;
-        let mut landed = None;
-        loop {
-            // One look puts the last callback away and takes the next one.
-            let mut tables = self.tables.borrow_mut();
-            let mut slab = self.roots.slab();
-            if let Some(last) = landed.take()
-                && let Err((leftover, last)) = self.put_away(&mut tables, &mut slab, last)
-            {
-                drop((tables, slab));
-                self.discard(last.target, leftover);
-                landed = Some(last);
-                continue;
+        for _ in 0..budget {
+            let Some((index, slot)) = slots.head() else {
+                break;
+            };
+            let state = slot.state.get();
+            if state == State::Ready {
+                match self.take_target(slot) {
+                    Ok(taken) => self.deliver(slot, taken, &mut flight)?,
+                    Err(Busy::Resource) if busy != AtBusyHead::Stalls => {
+                        return Ok(self.pass_ends(Some(slot.position()), &slots));
+                    }
+                    Err(Busy::Component) if busy == AtBusyHead::Waits => {
+                        return Ok(self.pass_ends(Some(slot.position()), &slots));
+                    }
+                    Err(_) => {
+                        let target = slot.target();
+                        return Err(self.latches(Fatal::Stalled { target }));
+                    }
+                }
+                slots.pop(&self.roots.account, index, slot);
+                let root = self.roots.lent();
+                if is_made(root) {
+                    self.roots.charge_and_disown(root);
+                }
+            } else if state == State::Cancelled {
+                slots.pop(&self.roots.account, index, slot);
+                self.roots.disown(slot.root.get());
+            } else {
+                return Err(DispatchError::Active);
             }
             if let Some(fatal) = self.roots.latched() {
                 return Err(fatal.into());
             }
-            let head = tables.slots.head();
-            let Some(head) = head.filter(|_| left > 0) else {
-                if std::thread::panicking() {
-                    self.roots.latch(Fatal::DeliveryUnwound);
-                }
-                return Ok(Pass {
-                    pending: head.is_some(),
-                    waiting: None,
-                });
-            };
-            left -= 1;
-            let waits = match self.take_head(&mut tables, &mut slab, head)? {
-                Head::Ready(delivery) => {
-                    drop((tables, slab));
-                    landed = Some(self.deliver(delivery, &mut flight)?);
-                    continue;
-                }
-                Head::Cancelled => continue,
-                Head::BusyResource => busy != AtBusyHead::Stalls,
-                Head::BusyComponent => busy == AtBusyHead::Waits,
-            };
-            return self.busy_head(&tables, waits);
         }
+        Ok(self.pass_ends(None, &slots))
     }
 
-    /// The pass ends here, or everything does.
-    #[cold]
-    fn busy_head(&self, tables: &Tables<E>, waits: bool) -> Result<Pass, DispatchError> {
-        let first = tables.slots.first();
-        match first {
-            Some((target, _)) if !waits => Err(self.latches(Fatal::Stalled { target })),
-            _ => {
-                if std::thread::panicking() {
-                    self.roots.latch(Fatal::DeliveryUnwound);
-                }
-                Ok(Pass {
-                    pending: first.is_some(),
-                    waiting: first.map(|(_, position)| position),
-                })
-            }
-        }
-    }
-
-    /// Takes what is first, if it can run now.
     #[inline]
-    fn take_head(
-        &self,
-        tables: &mut Tables<E>,
-        slab: &mut Slab,
-        head: u32,
-    ) -> Result<Head<E>, DispatchError> {
-        let Tables { slots, places } = tables;
-        let slot = slots.get(head);
-        let (target, arrival, root) = (slot.target(), slot.arrival, slot.root);
-        if slot.state != State::Ready {
-            if slot.state != State::Cancelled {
-                return Err(DispatchError::Active);
-            }
-            let root = slots.pop(&self.roots.account);
-            slab.disown(&self.roots.account, root);
-            return Ok(Head::Cancelled);
+    fn pass_ends(&self, waiting: Option<Position>, slots: &Slots<E>) -> Pass {
+        if std::thread::panicking() {
+            self.roots.latch(Fatal::DeliveryUnwound);
         }
-        let seat = match places.seat(target) {
-            Err(Busy) => return Ok(Head::BusyComponent),
-            Ok(Some(seat)) if !seat.needs().is_nothing() && !self.holds.allow(seat.needs()) => {
-                return Ok(Head::BusyResource);
-            }
-            Ok(seat) => seat,
-        };
-        if root != NONE && slab.is_exhausted(&self.roots.account, root) {
-            let root = slab.serial(root);
-            return Err(self.latches(Fatal::Runaway { root }));
+        Pass {
+            pending: !slots.is_empty(),
+            waiting,
         }
-        let Some(cell) = slots.take(head) else {
-            return Err(DispatchError::Active); // A ready slot has its capture.
-        };
-        Ok(Head::Ready(Delivery {
-            target,
-            root,
-            cell,
-            taken: seat.and_then(|seat| seat.take(arrival)),
-        }))
+    }
+
+    /// Takes the target of a ready slot out of its place, if all is free for it.
+    /// `None` where nothing of it may run.
+    #[inline]
+    fn take_target(&self, slot: &Slot<E>) -> Result<Option<Taken<E>>, Busy> {
+        let (index, arrival) = (slot.target_index.get(), slot.arrival.get());
+        self.places
+            .take_for(index, arrival, |needs| self.holds.allow(needs))
     }
 
     /// Runs maintenance and, where it is eligible, author code; contains a panic, and
@@ -205,96 +132,77 @@ impl<E: 'static> Dispatcher<E> {
     #[inline]
     fn deliver(
         &self,
-        delivery: Delivery<E>,
+        slot: &Slot<E>,
+        taken: Option<Taken<E>>,
         flight: &mut Flight<'_, E>,
-    ) -> Result<Landed<E>, DispatchError> {
-        let Delivery {
-            target,
-            root,
-            mut cell,
-            taken,
-        } = delivery;
+    ) -> Result<(), DispatchError> {
+        let root = slot.root.get();
+        if is_made(root) && self.roots.is_exhausted(root) {
+            return Err(self.runs_away(slot, taken));
+        }
+        let Some(mut capture) = slot.take() else {
+            return Err(DispatchError::Active); // A ready slot has its capture.
+        };
         flight.take_off(root);
-        let mut out = None;
-        if let (Some(taken), Some(event)) = (taken, &*cell) {
-            let Taken {
-                mut component,
-                turn,
-                needs,
-            } = taken;
-            let hold = self.holds.take(needs);
-            let cx = Context::new(self, target);
-            let outcome = catch_unwind(AssertUnwindSafe(|| component.take_turn(event, &cx, turn)));
-            drop(hold);
-            match outcome {
-                Ok(true) => out = Some(component),
-                Ok(false) => return Err(self.wrong_address(target, component, cell, flight)),
-                Err(panic) => {
-                    self.seat(target, component);
-                    self.disable(target, panic);
-                }
+        if let (Some(taken), Some(event)) = (taken, &*capture) {
+            let target = slot.target();
+            let was_taken = if taken.turn.needs_more() {
+                self.call_holding(target, taken, event)
+            } else {
+                self.call(target, taken, event)
+            };
+            if !was_taken {
+                slot.put_back(capture);
+                slot.root.set(self.roots.lent());
+                flight.land();
+                return Err(self.latches(Fatal::InvalidDestination { target }));
             }
         }
-        // A capture's destructor may look at everything, and runs with the root active
-        // (rule R39).
-        if needs_drop::<E>()
-            && let Some(component) = out.take()
-        {
-            self.seat(target, component);
-        }
-        *cell = None; // Before the charge (A2).
+        *capture = None; // With its root active (rule R39), before the charge (A2).
         flight.land();
-        Ok(Landed {
-            target,
-            cell,
-            component: out,
+        slot.give_storage(capture);
+        Ok(())
+    }
+
+    /// The same, while what the component needs beside itself is held.
+    #[inline(never)]
+    fn call_holding(&self, target: ComponentId, taken: Taken<E>, event: &E) -> bool {
+        let _hold = self.holds.take(self.places.needs(target));
+        self.call(target, taken, event)
+    }
+
+    /// Runs one turn of a component, and puts it back. Whether it takes such events.
+    #[inline(always)]
+    fn call(&self, target: ComponentId, taken: Taken<E>, event: &E) -> bool {
+        let Taken {
+            mut component,
+            turn,
+        } = taken;
+        let cx = Context::new(self, target);
+        let outcome = catch_unwind(AssertUnwindSafe(|| component.take_turn(event, &cx, turn)));
+        if let Some(leftover) = self.places.end_turn(target, turn, component) {
+            self.discard(target, leftover);
+        }
+        outcome.unwrap_or_else(|panic| {
+            self.disable(target, panic);
+            true
         })
     }
 
     #[cold]
-    fn wrong_address(
-        &self,
-        target: ComponentId,
-        component: Box<dyn Component<E>>,
-        cell: slots::Cell<E>,
-        flight: &mut Flight<'_, E>,
-    ) -> DispatchError {
-        self.seat(target, component);
-        let slots = &mut self.tables.borrow_mut().slots;
-        slots.put_back_first(cell);
-        slots.root_first(self.roots.lent());
-        flight.land();
-        self.latches(Fatal::InvalidDestination { target })
-    }
-
-    /// Frees the slot of a callback that has run, and charges its root. A component
-    /// whose registration ended meanwhile comes back first: it is the caller's to drop
-    /// while the root is still active and nothing is borrowed.
-    #[inline]
-    fn put_away(
-        &self,
-        tables: &mut Tables<E>,
-        slab: &mut Slab,
-        mut landed: Landed<E>,
-    ) -> Result<(), Unseated<E>> {
-        if let Some(component) = landed.component.take()
-            && let Some(leftover) = tables.places.put_back(landed.target, component)
-        {
-            return Err((leftover, landed));
+    fn runs_away(&self, slot: &Slot<E>, taken: Option<Taken<E>>) -> DispatchError {
+        if let Some(taken) = taken {
+            self.seat(slot.target(), taken.component);
         }
-        tables.slots.finish_first(&self.roots.account, landed.cell);
-        let root = self.roots.lent();
-        if root != NONE {
-            slab.charge_and_disown(&self.roots.account, root);
-        }
-        Ok(())
+        let root = self.roots.serial(slot.root.get());
+        self.latches(Fatal::Runaway { root })
     }
 
     /// Puts a component back into its place; one whose registration ended while it
     /// was out is dropped, and its panics are contained too.
     #[inline]
     pub(super) fn seat(&self, id: ComponentId, component: Box<dyn Component<E>>) {
-        let leftover = self.tables.borrow_mut().places.put_back(id, component);
+        let leftover = self.places.put_back(id, component);
         if let Some(leftover) = leftover {
             self.discard(id, leftover);
         }
@@ -310,10 +218,10 @@ impl<E: 'static> Dispatcher<E> {
 
     /// A component panicked: nothing of it runs until it is replaced.
     pub(super) fn disable(&self, id: ComponentId, panic: Box<dyn std::any::Any + Send>) {
-        let places = &mut self.tables.borrow_mut().places;
-        self.alarms
-            .raise(id, places.name(id).unwrap_or("a retired component"), panic);
-        places.disable(id);
+        let name = self.places.name(id);
+        let name = name.as_deref().unwrap_or("a retired component");
+        self.alarms.raise(id, name, panic);
+        self.places.disable(id);
     }
 }
 
@@ -358,8 +266,9 @@ impl<E: 'static> Drop for Flight<'_, E> {
             dispatcher, outer, ..
         } = self;
         if self.flies {
-            let slots = &mut dispatcher.tables.borrow_mut().slots;
-            slots.root_first(dispatcher.roots.lent());
+            if let Some((_, slot)) = dispatcher.slots.borrow().head() {
+                slot.root.set(dispatcher.roots.lent());
+            }
             dispatcher.roots.latch(Fatal::DeliveryUnwound);
         }
         dispatcher.roots.restore(*outer);

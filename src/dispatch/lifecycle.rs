@@ -22,7 +22,7 @@ impl<E: 'static> Dispatcher<E> {
         component: Box<dyn Component<E>>,
     ) -> Result<ComponentId, TooManyComponents> {
         let facts = Facts::of(&*component);
-        let registered = self.tables.borrow_mut().places.register(component, facts);
+        let registered = self.places.register(component, facts);
         registered.map_err(|(component, error)| {
             drop(component);
             error
@@ -36,12 +36,7 @@ impl<E: 'static> Dispatcher<E> {
     /// # Errors
     /// It is not registered.
     pub fn retire(&self, id: ComponentId) -> Result<Option<Box<dyn Component<E>>>, LifecycleError> {
-        let retired = self
-            .tables
-            .borrow_mut()
-            .places
-            .retire(id)
-            .ok_or(LifecycleError::Gone(id))?;
+        let retired = self.places.retire(id).ok_or(LifecycleError::Gone(id))?;
         if let Ok(mut routes) = self.routes.try_borrow_mut() {
             routes.forget(id);
         }
@@ -76,7 +71,7 @@ impl<E: 'static> Dispatcher<E> {
     /// # Errors
     /// It is gone, disabled or in use.
     pub fn reset(&self, id: ComponentId) -> Result<(), LifecycleError> {
-        self.tables.borrow_mut().places.change(id, false)
+        self.places.change(id, false)
     }
 
     fn change(
@@ -85,8 +80,8 @@ impl<E: 'static> Dispatcher<E> {
         starts: bool,
         hook: impl FnOnce(&mut dyn Component<E>, &Context<'_, E>),
     ) -> Result<(), LifecycleError> {
-        self.tables.borrow_mut().places.change(id, starts)?;
-        let taken = self.tables.borrow_mut().places.take(id);
+        self.places.change(id, starts)?;
+        let taken = self.places.take(id);
         let mut component = taken.ok_or(LifecycleError::Overlap(id))?;
         let access = AccessScope::new(self);
         let cx = Context::new(self, id);
@@ -102,19 +97,19 @@ impl<E: 'static> Dispatcher<E> {
     /// What a component may do at present; `None` where it is not registered.
     #[must_use]
     pub fn lifecycle(&self, id: ComponentId) -> Option<Lifecycle> {
-        self.tables.borrow().places.lifecycle(id)
+        self.places.lifecycle(id)
     }
 
     /// The name under which a component was registered.
     #[must_use]
     pub fn component_name(&self, id: ComponentId) -> Option<String> {
-        self.tables.borrow().places.name(id).map(str::to_string)
+        self.places.name(id).map(|name| name.to_string())
     }
 
     /// Every registered component.
     #[must_use]
     pub fn components(&self) -> Vec<ComponentId> {
-        self.tables.borrow().places.ids().collect()
+        self.places.ids().collect()
     }
 
     /// The oldest alarm that nobody has read.
@@ -172,14 +167,13 @@ impl<E: 'static> Dispatcher<E> {
         id: ComponentId,
         operation: &'static str,
     ) -> Result<Loan<'_, E>, AccessError> {
-        let places = &mut self.tables.borrow_mut().places;
-        match places.take(id) {
+        match self.places.take(id) {
             Some(taken) => Ok(Loan {
                 dispatcher: self,
                 id,
                 component: Some(taken),
             }),
-            None => Err(places.refusal(id, operation)),
+            None => Err(self.places.refusal(id, operation)),
         }
     }
 }

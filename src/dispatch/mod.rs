@@ -37,6 +37,7 @@ mod roots;
 mod routes;
 pub mod runtime;
 mod slots;
+mod stable;
 mod startup_buffer;
 mod timers;
 

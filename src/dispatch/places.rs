@@ -4,12 +4,13 @@
 //! A place that is used again has a new generation; a component's lifecycle has an
 //! epoch, and what was queued in an earlier one stays silent (rules R11, R12).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::component::{Component, ComponentId, MaintenanceRule};
 use super::error::{AccessError, Conflict, LifecycleError, ResourceName};
 use super::holds::Needs;
+use super::stable::Stable;
 use crate::limits;
 
 /// What a component may do at present.
@@ -103,79 +104,58 @@ impl Standing {
 }
 
 struct Place<E> {
-    standing: Standing,
+    standing: Cell<Standing>,
     /// Absent while the component is taken out.
-    component: Option<Box<dyn Component<E>>>,
-    needs: Needs,
-    rule: MaintenanceRule,
-    name: Box<str>,
+    component: Cell<Option<Box<dyn Component<E>>>>,
+    /// Of its turns.
+    flags: Cell<u64>,
+    needs: Cell<Needs>,
+    name: RefCell<Rc<str>>,
 }
 
-/// The component is taken out by someone else.
+impl<E> Default for Place<E> {
+    fn default() -> Self {
+        Self {
+            standing: Cell::new(Standing::NEVER),
+            component: Cell::new(None),
+            flags: Cell::new(0),
+            needs: Cell::new(Needs::NOTHING),
+            name: RefCell::new("".into()),
+        }
+    }
+}
+
+/// What a delivery cannot have now.
 #[derive(Debug)]
-pub(super) struct Busy;
-
-/// A component that may be taken out of its place.
-pub(super) struct Seat<'a, E> {
-    place: &'a mut Place<E>,
-    changes: u64,
+pub(super) enum Busy {
+    /// The component is taken out by someone else.
+    Component,
+    /// Something that it needs beside its component is held.
+    Resource,
 }
 
-impl<E> Seat<'_, E> {
-    /// What a delivery needs beside the component.
-    #[inline]
-    pub(super) const fn needs(&self) -> Needs {
-        self.place.needs
-    }
-
-    /// Takes it out, for an event that arrived like that.
-    #[inline]
-    pub(super) fn take(self, arrival: Standing) -> Option<Taken<E>> {
-        let Self { place, changes } = self;
-        let turn = Turn::new(
-            arrival,
-            place.rule == MaintenanceRule::WhileRegistered,
-            place.standing.lets_run(arrival),
-            changes,
-        );
-        Some(Taken {
-            component: place.component.take()?,
-            turn,
-            needs: place.needs,
-        })
-    }
-}
-
-/// A component outside of its place, and what it may do there.
+/// A component that was taken out of its place for a delivery.
 pub(super) struct Taken<E> {
     pub(super) component: Box<dyn Component<E>>,
     pub(super) turn: Turn,
-    pub(super) needs: Needs,
 }
 
 /// What a delivery may run. Two words, so that it is passed in registers.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     arrival: Standing,
-    /// The count of changes, above the two flags.
+    /// The count of changes, above the flags.
     word: u64,
 }
 
 impl Turn {
     /// Maintenance, whatever the component may do at present.
-    const MAINTAINS: u64 = 0b01;
+    const MAINTAINS: u64 = 0b001;
     /// Author code, as long as no standing has changed since.
-    const RUNS: u64 = 0b10;
-    const CHANGE: u64 = 0b100;
-
-    #[inline]
-    fn new(arrival: Standing, maintains: bool, runs: bool, changes: u64) -> Self {
-        let flags = (u64::from(maintains) * Self::MAINTAINS) | (u64::from(runs) * Self::RUNS);
-        Self {
-            arrival,
-            word: changes.wrapping_mul(Self::CHANGE) | flags,
-        }
-    }
+    const RUNS: u64 = 0b010;
+    /// More than the component is needed.
+    const NEEDS: u64 = 0b100;
+    const CHANGE: u64 = 0b1000;
 
     #[inline]
     pub(super) const fn maintains(self) -> bool {
@@ -192,6 +172,12 @@ impl Turn {
     pub(super) const fn runs(self) -> bool {
         self.word & Self::RUNS != 0
     }
+
+    /// Whether more than the component is needed.
+    #[inline]
+    pub(super) const fn needs_more(self) -> bool {
+        self.word & Self::NEEDS != 0
+    }
 }
 
 /// No room for another component.
@@ -200,141 +186,185 @@ impl Turn {
 pub struct TooManyComponents;
 
 pub(super) struct Places<E> {
-    places: Vec<Place<E>>,
-    free: Vec<u32>,
+    places: Stable<Place<E>>,
+    /// How many places were ever used.
+    used: Cell<u32>,
+    free: RefCell<Vec<u32>>,
     /// How often a standing has changed; where it has not, one that was looked at
     /// needs no second look.
     changes: Rc<Cell<u64>>,
 }
 
 impl<E> Places<E> {
+    /// Most dispatchers have fewer components.
+    const AT_FIRST: usize = 32;
+
     pub(super) fn new() -> Self {
         Self {
-            places: Vec::new(),
-            free: Vec::new(),
+            places: Stable::new(Self::AT_FIRST),
+            used: Cell::new(0),
+            free: RefCell::default(),
             changes: Rc::default(),
         }
     }
 
-    /// The count of changes, to be looked at without a borrow of the places.
+    /// The count of changes, to be looked at without the places.
     pub(super) fn changes(&self) -> Rc<Cell<u64>> {
         Rc::clone(&self.changes)
     }
 
-    fn set(&mut self, index: u32, standing: Standing) {
-        self.places[index as usize].standing = standing;
+    fn set(&self, place: &Place<E>, standing: Standing) {
+        place.standing.set(standing);
         self.changes.set(self.changes.get() + 1);
     }
 
     pub(super) fn register(
-        &mut self,
+        &self,
         component: Box<dyn Component<E>>,
         facts: Facts,
     ) -> Result<ComponentId, (Box<dyn Component<E>>, TooManyComponents)> {
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None => match u32::try_from(self.places.len()) {
-                Ok(index) if self.places.len() < limits::DISPATCH_COMPONENTS_MAX => {
-                    self.places.push(Place {
-                        standing: Standing::NEVER,
-                        component: None,
-                        needs: Needs::NOTHING,
-                        rule: MaintenanceRule::default(),
-                        name: "".into(),
-                    });
-                    index
-                }
-                _ => return Err((component, TooManyComponents)),
-            },
+        let free = self.free.borrow_mut().pop();
+        let index = free.unwrap_or(self.used.get());
+        if index as usize >= limits::DISPATCH_COMPONENTS_MAX {
+            return Err((component, TooManyComponents));
+        }
+        if free.is_none() {
+            self.used.set(index + 1);
+        }
+        if self.places.get(index).is_none() {
+            self.places.grow(self.places.capacity());
+        }
+        let Some(place) = self.places.get(index) else {
+            return Err((component, TooManyComponents)); // It has just grown.
         };
-        let standing = self.places[index as usize].standing.next_generation();
-        self.set(index, standing);
-        let place = &mut self.places[index as usize];
-        place.component = Some(component);
-        place.name = facts.name;
-        place.needs = facts.needs;
-        place.rule = facts.rule;
+        let standing = place.standing.get().next_generation();
+        self.set(place, standing);
+        place.component.set(Some(component));
+        place.name.replace(facts.name);
+        place.needs.set(facts.needs);
+        let mut flags = 0;
+        if facts.rule == MaintenanceRule::WhileRegistered {
+            flags |= Turn::MAINTAINS;
+        }
+        if !facts.needs.is_nothing() {
+            flags |= Turn::NEEDS;
+        }
+        place.flags.set(flags);
         Ok(standing.id(index))
     }
 
     #[inline]
     fn place(&self, id: ComponentId) -> Option<&Place<E>> {
-        let place = self.places.get(id.index as usize)?;
-        place.standing.is_of(id).then_some(place)
-    }
-
-    #[inline]
-    fn place_mut(&mut self, id: ComponentId) -> Option<&mut Place<E>> {
-        let place = self.places.get_mut(id.index as usize)?;
-        place.standing.is_of(id).then_some(place)
+        let place = self.places.get(id.index)?;
+        place.standing.get().is_of(id).then_some(place)
     }
 
     /// Ends a registration. The component itself, unless it is taken out: then
     /// its guard has it, and drops it.
-    pub(super) fn retire(&mut self, id: ComponentId) -> Option<Option<Box<dyn Component<E>>>> {
-        let place = self.place_mut(id)?;
-        let (standing, component) = (place.standing, place.component.take());
-        self.set(id.index, standing.with_phase(Standing::GONE));
+    pub(super) fn retire(&self, id: ComponentId) -> Option<Option<Box<dyn Component<E>>>> {
+        let place = self.place(id)?;
+        self.set(place, place.standing.get().with_phase(Standing::GONE));
         // A generation is never used twice; a place that has used all is left.
         if id.generation < u32::MAX {
-            self.free.push(id.index);
+            self.free.borrow_mut().push(id.index);
         }
-        Some(component)
+        Some(place.component.take())
     }
 
     /// What an event for this component notes at its arrival.
     #[inline]
     pub(super) fn standing(&self, id: ComponentId) -> Standing {
         self.place(id)
-            .map_or(Standing::gone(id), |place| place.standing)
+            .map_or(Standing::gone(id), |place| place.standing.get())
     }
 
     /// Whether author code may run now, in this turn.
     pub(super) fn lets_run(&self, id: ComponentId, turn: Turn) -> bool {
         // A generation is in its standing, and none that was ever noted is zero.
-        let place = self.places.get(id.index as usize);
-        place.is_some_and(|place| place.standing.lets_run(turn.arrival))
+        let place = self.places.get(id.index);
+        place.is_some_and(|place| place.standing.get().lets_run(turn.arrival))
     }
 
-    /// Looks at the target's place; takes nothing. `None` where nothing of it may
-    /// run.
+    /// Takes the target of an event that arrived like that out of its place, if
+    /// `allows` says so of what it needs. `None` where nothing of it may run.
     #[inline]
-    pub(super) fn seat(&mut self, id: ComponentId) -> Result<Option<Seat<'_, E>>, Busy> {
-        let changes = self.changes.get();
-        match self.place_mut(id) {
-            Some(place) if place.standing.hears() => match place.component {
-                Some(_) => Ok(Some(Seat { place, changes })),
-                None => Err(Busy),
-            },
-            _ => Ok(None),
+    pub(super) fn take_for(
+        &self,
+        index: u32,
+        arrival: Standing,
+        allows: impl FnOnce(Needs) -> bool,
+    ) -> Result<Option<Taken<E>>, Busy> {
+        let Some(place) = self.places.get(index) else {
+            return Ok(None);
+        };
+        let standing = place.standing.get();
+        let mut word = self.changes.get().wrapping_mul(Turn::CHANGE) | place.flags.get();
+        if standing.lets_run(arrival) {
+            word |= Turn::RUNS;
+        } else if !standing.is_of(arrival.id(index)) || !standing.hears() {
+            return Ok(None);
         }
+        let component = place.component.take().ok_or(Busy::Component)?;
+        let turn = Turn { arrival, word };
+        if turn.needs_more() && !allows(place.needs.get()) {
+            place.component.set(Some(component));
+            return Err(Busy::Resource);
+        }
+        Ok(Some(Taken { component, turn }))
+    }
+
+    /// What a component needs beside itself.
+    pub(super) fn needs(&self, id: ComponentId) -> Needs {
+        self.place(id)
+            .map_or(Needs::NOTHING, |place| place.needs.get())
     }
 
     /// Takes the component out of its place, if it is there.
-    pub(super) fn take(&mut self, id: ComponentId) -> Option<Box<dyn Component<E>>> {
-        let place = self.place_mut(id)?;
-        let hears = place.standing.hears();
-        place.component.take_if(|_| hears)
+    pub(super) fn take(&self, id: ComponentId) -> Option<Box<dyn Component<E>>> {
+        let place = self.place(id)?;
+        place
+            .standing
+            .get()
+            .hears()
+            .then(|| place.component.take())
+            .flatten()
     }
 
     /// Puts it back; or returns it, where its registration ended meanwhile.
-    #[inline]
     pub(super) fn put_back(
-        &mut self,
+        &self,
         id: ComponentId,
         component: Box<dyn Component<E>>,
     ) -> Option<Box<dyn Component<E>>> {
-        match self.place_mut(id) {
+        match self.place(id) {
             Some(place) => {
-                place.component = Some(component);
+                place.component.set(Some(component));
                 None
             }
             None => Some(component),
         }
     }
 
+    /// Puts a component back that was taken for a turn; see [`Places::put_back`].
+    #[inline]
+    pub(super) fn end_turn(
+        &self,
+        id: ComponentId,
+        turn: Turn,
+        component: Box<dyn Component<E>>,
+    ) -> Option<Box<dyn Component<E>>> {
+        match self.places.get(id.index) {
+            // Nothing has changed: it is registered, and its place is empty.
+            Some(place) if turn.is_of(&self.changes) => {
+                place.component.set(Some(component));
+                None
+            }
+            _ => self.put_back(id, component),
+        }
+    }
+
     pub(super) fn lifecycle(&self, id: ComponentId) -> Option<Lifecycle> {
-        let standing = self.place(id)?.standing;
+        let standing = self.place(id)?.standing.get();
         Some(match standing.0 & Standing::PHASE {
             Standing::RUNNING => Lifecycle::Running,
             Standing::STOPPED => Lifecycle::Stopped,
@@ -342,30 +372,34 @@ impl<E> Places<E> {
         })
     }
 
-    pub(super) fn name(&self, id: ComponentId) -> Option<&str> {
-        self.place(id).map(|place| &*place.name)
+    pub(super) fn name(&self, id: ComponentId) -> Option<Rc<str>> {
+        self.place(id).map(|place| Rc::clone(&place.name.borrow()))
     }
 
     /// The standing of what hears; `None` where it hears nothing, gone or disabled.
     #[inline]
     pub(super) fn hearing(&self, id: ComponentId) -> Option<Standing> {
-        let standing = self.place(id)?.standing;
+        let standing = self.place(id)?.standing.get();
         standing.hears().then_some(standing)
     }
 
-    pub(super) fn disable(&mut self, id: ComponentId) {
-        if let Some(standing) = self.place(id).map(|place| place.standing) {
-            self.set(id.index, standing.with_phase(Standing::DISABLED));
+    pub(super) fn disable(&self, id: ComponentId) {
+        if let Some(place) = self.place(id) {
+            self.set(place, place.standing.get().with_phase(Standing::DISABLED));
         }
     }
 
     /// Starts or stops a component that nobody uses; a new epoch begins.
-    pub(super) fn change(&mut self, id: ComponentId, starts: bool) -> Result<(), LifecycleError> {
+    pub(super) fn change(&self, id: ComponentId, starts: bool) -> Result<(), LifecycleError> {
         let place = self.place(id).ok_or(LifecycleError::Gone(id))?;
-        if !place.standing.hears() {
+        let standing = place.standing.get();
+        if !standing.hears() {
             return Err(LifecycleError::Disabled(id));
         }
-        if place.component.is_none() {
+        let component = place.component.take();
+        let is_there = component.is_some();
+        place.component.set(component);
+        if !is_there {
             return Err(LifecycleError::Overlap(id));
         }
         let phase = if starts {
@@ -373,16 +407,15 @@ impl<E> Places<E> {
         } else {
             Standing::STOPPED
         };
-        let standing = place.standing.next_epoch(phase);
-        self.set(id.index, standing);
+        self.set(place, standing.next_epoch(phase));
         Ok(())
     }
 
     /// Every registered component.
     pub(super) fn ids(&self) -> impl Iterator<Item = ComponentId> {
         (0..)
-            .zip(&self.places)
-            .map(|(index, place)| (place.standing, place.standing.id(index)))
+            .zip(self.places.iter())
+            .map(|(index, place)| (place.standing.get(), place.standing.get().id(index)))
             .filter_map(|(standing, id)| standing.is_of(id).then_some(id))
     }
 
@@ -404,7 +437,7 @@ impl<E> Places<E> {
 /// What is asked of a component once, at its registration.
 #[derive(Debug)]
 pub(super) struct Facts {
-    name: Box<str>,
+    name: Rc<str>,
     needs: Needs,
     rule: MaintenanceRule,
 }

@@ -2,23 +2,23 @@
 
 use super::dispatcher::Dispatcher;
 use super::roots::ClearBlock;
-use super::slots::Cell;
+use super::slots::Capture;
 
 /// A reserved slot with the storage of its capture. Dropping it cancels the slot.
 pub(super) struct Place<'a, E: 'static> {
     dispatcher: &'a Dispatcher<E>,
     slot: u32,
     /// Present until it goes to the slot.
-    cell: Option<Cell<E>>,
+    storage: Option<Capture<E>>,
 }
 
 impl<'a, E: 'static> Place<'a, E> {
     #[inline]
-    pub(super) const fn new(dispatcher: &'a Dispatcher<E>, slot: u32, cell: Cell<E>) -> Self {
+    pub(super) const fn new(dispatcher: &'a Dispatcher<E>, slot: u32, storage: Capture<E>) -> Self {
         Self {
             dispatcher,
             slot,
-            cell: Some(cell),
+            storage: Some(storage),
         }
     }
 
@@ -26,10 +26,9 @@ impl<'a, E: 'static> Place<'a, E> {
     #[inline]
     pub(super) fn commit_with(mut self, capture: impl FnOnce() -> E) {
         let capture = capture(); // A panic in here cancels.
-        if let Some(mut cell) = self.cell.take() {
-            *cell = Some(capture);
-            let mut tables = self.dispatcher.tables.borrow_mut();
-            tables.slots.commit(self.slot, cell);
+        if let Some(mut storage) = self.storage.take() {
+            *storage = Some(capture);
+            self.dispatcher.slots.borrow().commit(self.slot, storage);
         }
     }
 }
@@ -37,9 +36,8 @@ impl<'a, E: 'static> Place<'a, E> {
 impl<E: 'static> Drop for Place<'_, E> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(cell) = self.cell.take() {
-            let mut tables = self.dispatcher.tables.borrow_mut();
-            tables.slots.cancel(self.slot, cell);
+        if let Some(storage) = self.storage.take() {
+            self.dispatcher.slots.borrow().cancel(self.slot, storage);
         }
     }
 }

@@ -6,65 +6,47 @@
 //! (rule R38). What latches lives here too, because a root that cannot be made
 //! latches (rule R59). Nothing here allocates in steady state.
 
-use std::cell::{Cell, RefCell, RefMut};
+use std::cell::Cell;
 
 use super::account::{Account, Limits};
 use super::error::Fatal;
 use super::release::Releases;
+use super::stable::Stable;
 
 /// No root, no place, no slot.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// The root of a slot that is the only callback of its root, until anything else
+/// needs that root. Indices are below.
+pub(super) const UNMADE: u32 = u32::MAX - 1;
+
+/// Whether a slot's root has an entry.
+#[inline]
+pub(super) const fn is_made(root: u32) -> bool {
+    root < UNMADE
+}
+
+/// More than are alive at a time, mostly.
+const ROOTS_AT_FIRST: usize = 256;
+
 #[derive(Debug)]
 struct Entry {
     /// From 1 while it lives; 0 while it is free.
-    owners: u32,
-    deliveries: u32,
+    owners: Cell<u32>,
+    deliveries: Cell<u32>,
     /// Never used again, so that a reused entry is another root.
-    serial: u64,
-    next_free: u32,
+    serial: Cell<u64>,
+    next_free: Cell<u32>,
 }
 
-#[derive(Debug)]
-pub(super) struct Slab {
-    entries: Vec<Entry>,
-    free: u32,
-    next_serial: u64,
-}
-
-impl Slab {
-    /// One delivery is complete (rule R31); its slot gives up the root.
-    #[inline]
-    pub(super) fn charge_and_disown(&mut self, account: &Account, root: u32) {
-        self.give_up(account, root, 1);
-    }
-
-    /// The last owner frees the root and its charge (rule R34).
-    #[inline]
-    pub(super) fn disown(&mut self, account: &Account, root: u32) {
-        self.give_up(account, root, 0);
-    }
-
-    #[inline]
-    fn give_up(&mut self, account: &Account, root: u32, deliveries: u32) {
-        let entry = &mut self.entries[root as usize];
-        entry.deliveries += deliveries;
-        entry.owners -= 1;
-        if entry.owners == 0 {
-            entry.next_free = self.free;
-            self.free = root;
-            account.give_bytes(size_of::<Entry>());
+impl Default for Entry {
+    fn default() -> Self {
+        Self {
+            owners: Cell::new(0),
+            deliveries: Cell::new(0),
+            serial: Cell::new(0),
+            next_free: Cell::new(NONE),
         }
-    }
-
-    /// Whether the root may not deliver any more.
-    #[inline]
-    pub(super) fn is_exhausted(&self, account: &Account, root: u32) -> bool {
-        self.entries[root as usize].deliveries >= account.limits().deliveries
-    }
-
-    pub(super) fn serial(&self, root: u32) -> u64 {
-        self.entries[root as usize].serial
     }
 }
 
@@ -79,9 +61,6 @@ impl Active {
     /// Inside a publication, a delivery, a chain or an independent scope: a root
     /// that is made becomes this scope's.
     const SCOPED: u64 = 1 << 32;
-
-    /// A delivery's scope before it has a root (see [`Roots::lend`]).
-    const UNMADE: u64 = 1 << 33;
 
     const OUTSIDE: Self = Self(NONE as u64);
 
@@ -98,8 +77,8 @@ impl Active {
     }
 
     #[inline]
-    const fn is_unmade(self) -> bool {
-        self.0 & Self::UNMADE != 0
+    const fn is_made(self) -> bool {
+        is_made(self.root())
     }
 
     #[inline]
@@ -120,7 +99,11 @@ impl core::fmt::Debug for Active {
 /// The roots of one dispatcher, shared by what can own one.
 #[derive(Debug)]
 pub(super) struct Roots {
-    slab: RefCell<Slab>,
+    entries: Stable<Entry>,
+    /// How many entries were ever used.
+    used: Cell<u32>,
+    free: Cell<u32>,
+    next_serial: Cell<u64>,
     active: Cell<Active>,
     latch: Cell<Option<Fatal>>,
     /// Whether there is one: a byte to look at for every callback.
@@ -136,11 +119,10 @@ pub(super) struct Roots {
 impl Roots {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
-            slab: RefCell::new(Slab {
-                entries: Vec::new(),
-                free: NONE,
-                next_serial: 1,
-            }),
+            entries: Stable::new(ROOTS_AT_FIRST),
+            used: Cell::new(0),
+            free: Cell::new(NONE),
+            next_serial: Cell::new(1),
             active: Cell::new(Active::OUTSIDE),
             latch: Cell::new(None),
             halted: Cell::new(false),
@@ -188,40 +170,44 @@ impl Roots {
         ClearBlock { roots: self }
     }
 
+    /// An entry by an index that was given here.
+    #[inline]
+    fn entry(&self, root: u32) -> &Entry {
+        self.entries.get(root).expect("storage never shrinks")
+    }
+
     /// A new root with so many owners.
     #[inline]
     fn create(&self, owners: u32) -> Result<u32, Fatal> {
         self.account.take_bytes(size_of::<Entry>())?;
-        let mut slab = self.slab.borrow_mut();
-        let serial = slab.next_serial;
-        slab.next_serial = serial.wrapping_add(1); // Centuries away.
-        let root = slab.free;
-        let Some(entry) = slab.entries.get_mut(root as usize) else {
-            return self.grow(&mut slab, owners, serial);
+        let root = self.free.get();
+        let (root, entry) = match self.entries.get(root) {
+            Some(entry) => (root, entry),
+            None => self.grow()?,
         };
-        // Field by field: a copy of the whole would wait for its parts to be written.
-        let next_free = entry.next_free;
-        entry.owners = owners;
-        entry.deliveries = 0;
-        entry.serial = serial;
-        slab.free = next_free;
+        let serial = self.next_serial.get();
+        self.next_serial.set(serial.wrapping_add(1)); // Centuries away.
+        self.free.set(entry.next_free.get());
+        entry.owners.set(owners);
+        entry.deliveries.set(0);
+        entry.serial.set(serial);
         Ok(root)
     }
 
+    /// An entry that was never used.
     #[cold]
-    fn grow(&self, slab: &mut Slab, owners: u32, serial: u64) -> Result<u32, Fatal> {
+    fn grow(&self) -> Result<(u32, &Entry), Fatal> {
+        let root = self.used.get();
+        if self.entries.get(root).is_none() {
+            self.entries.grow(self.entries.capacity());
+        }
         // The bytes' limit keeps the index far below `NONE`.
-        let Ok(root) = u32::try_from(slab.entries.len()) else {
+        let Some(entry) = self.entries.get(root) else {
             self.account.give_bytes(size_of::<Entry>());
             return Err(Fatal::Overflow);
         };
-        slab.entries.push(Entry {
-            owners,
-            deliveries: 0,
-            serial,
-            next_free: NONE,
-        });
-        Ok(root)
+        self.used.set(root + 1);
+        Ok((root, entry))
     }
 
     /// Like [`Roots::obtain`], for callbacks of one publication that is over at once.
@@ -243,19 +229,38 @@ impl Roots {
     /// So many more owners.
     #[inline]
     pub(super) fn own(&self, root: u32, owners: u32) {
-        self.slab.borrow_mut().entries[root as usize].owners += owners;
+        let entry = self.entry(root);
+        entry.owners.set(entry.owners.get() + owners);
     }
 
     /// The last owner frees the root and its charge (rule R34).
     #[inline]
     pub(super) fn disown(&self, root: u32) {
-        self.slab.borrow_mut().disown(&self.account, root);
+        self.give_up(root, 0);
     }
 
-    /// All roots, for more than one look.
+    /// One delivery is complete (rule R31); its slot gives up the root.
     #[inline]
-    pub(super) fn slab(&self) -> RefMut<'_, Slab> {
-        self.slab.borrow_mut()
+    pub(super) fn charge_and_disown(&self, root: u32) {
+        self.give_up(root, 1);
+    }
+
+    #[inline]
+    fn give_up(&self, root: u32, deliveries: u32) {
+        let entry = self.entry(root);
+        entry.deliveries.set(entry.deliveries.get() + deliveries);
+        let owners = entry.owners.get() - 1;
+        entry.owners.set(owners);
+        if owners == 0 {
+            entry.next_free.set(self.free.replace(root));
+            self.account.give_bytes(size_of::<Entry>());
+        }
+    }
+
+    /// Whether the root may not deliver any more.
+    #[inline]
+    pub(super) fn is_exhausted(&self, root: u32) -> bool {
+        self.deliveries(root) >= self.account.limits().deliveries
     }
 
     /// The active root, or the scope's new one, or one for the caller alone; with
@@ -263,7 +268,7 @@ impl Roots {
     #[inline]
     pub(super) fn obtain(&self) -> Result<u32, Fatal> {
         let active = self.active.get();
-        if active.root() != NONE {
+        if active.is_made() {
             self.own(active.root(), 1);
             return Ok(active.root());
         }
@@ -287,21 +292,21 @@ impl Roots {
 
     /// Which root is active, by its serial. A delivery has one, if only from now on.
     pub(super) fn active_serial(&self) -> Option<u64> {
-        if self.active.get().is_unmade() {
+        if self.active.get().root() == UNMADE {
             let root = self.create(1).ok()?;
             self.active.set(Active::scope_of(root));
         }
-        let root = self.active.get().root();
-        (root != NONE).then(|| self.serial(root))
+        let active = self.active.get();
+        active.is_made().then(|| self.serial(active.root()))
     }
 
     pub(super) fn serial(&self, root: u32) -> u64 {
-        self.slab.borrow().serial(root)
+        self.entry(root).serial.get()
     }
 
     #[inline]
     pub(super) fn deliveries(&self, root: u32) -> u32 {
-        self.slab.borrow().entries[root as usize].deliveries
+        self.entry(root).deliveries.get()
     }
 
     /// A scope of its own that makes a root when it needs one (rules R53, R64).
@@ -355,16 +360,14 @@ impl Roots {
         self.active.set(active);
     }
 
-    /// Makes the root of a slot active, which its slot owns meanwhile. A slot without
-    /// one ([`NONE`]) is the only callback of its root, which is made when anything
-    /// else needs it; the slot owns that one too.
+    /// Makes the root of a slot active, which its slot owns meanwhile. An [`UNMADE`] one
+    /// is made when anything needs it, and is the slot's then.
     #[inline]
     pub(super) fn lend(&self, root: u32) {
-        let unmade = if root == NONE { Active::UNMADE } else { 0 };
-        self.active.set(Active(Active::scope_of(root).0 | unmade));
+        self.active.set(Active::scope_of(root));
     }
 
-    /// The root of the slot that was last lent, if it has one by now.
+    /// The root of the slot that was last lent, which may be made by now.
     #[inline]
     pub(super) fn lent(&self) -> u32 {
         self.active.get().root()
@@ -383,7 +386,7 @@ impl Drop for RootScope<'_> {
     #[inline]
     fn drop(&mut self) {
         let own = self.roots.active.replace(self.previous);
-        if own.root() != NONE {
+        if own.is_made() {
             self.roots.disown(own.root());
         }
     }
@@ -401,7 +404,7 @@ impl Drop for Publishing<'_> {
     fn drop(&mut self) {
         if !self.previous.is_scoped() {
             let own = self.roots.active.replace(self.previous);
-            if own.root() != NONE {
+            if own.is_made() {
                 self.roots.disown(own.root());
             }
         }

@@ -8,11 +8,12 @@ use std::rc::Rc;
 
 use super::account::HeapBytes;
 use super::component::ComponentId;
-use super::dispatcher::{Dispatcher, Tables};
-use super::error::{AccessError, Conflict, ResourceName};
+use super::dispatcher::Dispatcher;
+use super::error::{AccessError, Conflict, Fatal, ResourceName};
+use super::places::Standing;
 use super::reservation::Place;
-use super::roots::NONE;
-use super::slots::{Admission, Position};
+use super::roots::{NONE, UNMADE};
+use super::slots::{Admission, Position, Slots};
 use crate::limits;
 
 /// What a publication is about; `0` to `DISPATCH_TOPICS_MAX - 1`.
@@ -260,51 +261,68 @@ impl<E: 'static> Dispatcher<E> {
         if self.clearing.get() || self.roots.latched().is_some() {
             return; // Every admission is refused.
         }
-        let mut tables = self.tables.borrow_mut();
-        let Tables { slots, places } = &mut *tables;
-        let is_only = components.len() == 1 && self.roots.is_outside();
-        let mut shared = None;
+        let slots = self.slots.borrow();
+        if let &[target] = components
+            && self.roots.is_outside()
+        {
+            if let Some(arrival) = self.places.hearing(target) {
+                // It makes its root when it needs one.
+                let _ = self.append(&slots, event, publication, (target, arrival, UNMADE));
+            }
+            return;
+        }
+        // One root is for all of them, and is owned by all of them in the end.
+        let (mut root, mut owners) = (NONE, 0);
         for &target in components {
-            let Some(arrival) = places.hearing(target) else {
+            let Some(arrival) = self.places.hearing(target) else {
                 continue;
             };
-            // One root is for all of them, and is owned by all of them in the end.
-            let root = match shared {
-                Some((root, _)) => root,
-                // It makes its root when it needs one.
-                None if is_only => NONE,
-                None => match self.roots.obtain_for_callbacks() {
+            if root == NONE {
+                root = match self.roots.obtain_for_callbacks() {
                     Ok(root) => root,
                     Err(fatal) => return self.roots.latch(fatal),
-                },
-            };
-            let position = Position {
-                publication,
-                admission: self.next_ordinal(),
-            };
-            let new = Admission {
-                position,
-                target_index: target.index,
-                arrival,
-                root,
-                heap: 0,
-            };
-            let told = slots.append(&self.roots.account, new, event.clone());
-            let (_, owners) = shared.get_or_insert((root, 0));
-            if let Err(fatal) = told {
-                // The next boundary reports it.
-                self.roots.latch(fatal);
+                };
+            }
+            let told = self.append(&slots, event, publication, (target, arrival, root));
+            if told.is_err() {
                 break;
             }
-            *owners += 1;
+            owners += 1;
         }
-        // The first ownership was obtained.
-        match shared {
-            Some((NONE, _)) => {}
-            Some((root, 0)) => self.roots.disown(root),
-            Some((root, owners)) if owners > 1 => self.roots.own(root, owners - 1),
+        match owners {
+            // The first ownership was obtained.
+            0 if root != NONE => self.roots.disown(root),
+            2.. => self.roots.own(root, owners - 1),
             _ => {}
         }
+    }
+
+    /// Queues a plain event last; a refusal is latched, and the next boundary reports it.
+    #[inline(always)]
+    fn append(
+        &self,
+        slots: &Slots<E>,
+        event: &E,
+        publication: u64,
+        (target, arrival, root): (ComponentId, Standing, u32),
+    ) -> Result<(), Fatal>
+    where
+        E: Clone,
+    {
+        let position = Position {
+            publication,
+            admission: self.next_ordinal(),
+        };
+        let new = Admission {
+            position,
+            target_index: target.index,
+            arrival,
+            root,
+            heap: 0,
+        };
+        slots
+            .append(&self.roots.account, new, || event.clone())
+            .inspect_err(|fatal| self.roots.latch(*fatal))
     }
 
     /// Runs the tap, and the direct subscribers that it left.
@@ -326,14 +344,12 @@ impl<E: 'static> Dispatcher<E> {
         E: Clone + HeapBytes,
     {
         let heap = event.heap_bytes();
-        let mut tables = self.tables.borrow_mut();
-        let Some(arrival) = tables.places.hearing(target) else {
+        let Some(arrival) = self.places.hearing(target) else {
             return;
         };
         // A refusal is latched, and the next boundary reports it.
-        if let Ok((slot, cell)) = self.queue(&mut tables.slots, target, arrival, heap) {
-            drop(tables);
-            Place::new(self, slot, cell).commit_with(|| event.clone());
+        if let Ok((slot, storage)) = self.queue(target, arrival, heap) {
+            Place::new(self, slot, storage).commit_with(|| event.clone());
         }
     }
 }

@@ -3,13 +3,16 @@
 //! The order is (publication, admission). A slot goes in behind the last one of
 //! its own publication, which its publication's frame remembers, so that an
 //! admission never searches and never moves another slot. Freed slots are used
-//! again; the slab grows by doubling, and its capacity is charged (rule R46).
+//! again; the storage grows by doubling, and its capacity is charged (rule R46).
+
+use std::cell::Cell;
 
 use super::account::Account;
 use super::component::ComponentId;
 use super::error::Fatal;
 use super::places::Standing;
 use super::roots::{NONE, Roots};
+use super::stable::Stable;
 
 /// Where a callback stands in the order of delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,280 +37,269 @@ pub(super) enum State {
 
 /// The storage of one capture. It belongs to a slot for good, and is handed around
 /// in place of the capture, so that a capture is written once and never moved.
-pub(super) type Cell<E> = Box<Option<E>>;
+pub(super) type Capture<E> = Box<Option<E>>;
 
-#[derive(Debug)]
+/// A cache line each.
+#[repr(align(64))]
 pub(super) struct Slot<E> {
-    /// Where the capture is; away while it is built and while it is delivered.
-    cell: Option<Cell<E>>,
-    pub(super) position: Position,
-    heap: usize,
+    /// Away while it is built and while it is delivered.
+    capture: Cell<Option<Capture<E>>>,
     /// The target's generation is in its standing.
-    pub(super) arrival: Standing,
-    target_index: u32,
-    /// [`NONE`]: it has its own, once anything needs it.
-    pub(super) root: u32,
-    next: u32,
-    pub(super) state: State,
+    pub(super) arrival: Cell<Standing>,
+    pub(super) target_index: Cell<u32>,
+    pub(super) root: Cell<u32>,
+    next: Cell<u32>,
+    pub(super) state: Cell<State>,
+    heap: Cell<usize>,
+    publication: Cell<u64>,
+    admission: Cell<u64>,
+}
+
+impl<E> Default for Slot<E> {
+    fn default() -> Self {
+        Self {
+            capture: Cell::new(None),
+            arrival: Cell::new(Standing::NEVER),
+            target_index: Cell::new(NONE),
+            root: Cell::new(NONE),
+            next: Cell::new(NONE),
+            state: Cell::new(State::Free),
+            heap: Cell::new(0),
+            publication: Cell::new(0),
+            admission: Cell::new(0),
+        }
+    }
 }
 
 impl<E> Slot<E> {
-    #[inline]
-    pub(super) const fn target(&self) -> ComponentId {
-        self.arrival.id(self.target_index)
+    pub(super) fn target(&self) -> ComponentId {
+        self.arrival.get().id(self.target_index.get())
+    }
+
+    pub(super) fn position(&self) -> Position {
+        Position {
+            publication: self.publication.get(),
+            admission: self.admission.get(),
+        }
     }
 
     #[inline]
-    fn fill(&mut self, new: Admission, next: u32, state: State) {
-        self.position = new.position;
-        self.heap = new.heap;
-        self.arrival = new.arrival;
-        self.target_index = new.target_index;
-        self.root = new.root;
-        self.next = next;
-        self.state = state;
+    fn fill(&self, new: Admission, next: u32, state: State) {
+        self.publication.set(new.position.publication);
+        self.admission.set(new.position.admission);
+        self.heap.set(new.heap);
+        self.arrival.set(new.arrival);
+        self.target_index.set(new.target_index);
+        self.root.set(new.root);
+        self.next.set(next);
+        self.state.set(state);
+    }
+
+    /// Takes the capture of a ready slot for a delivery; the slot stays queued.
+    #[inline]
+    pub(super) fn take(&self) -> Option<Capture<E>> {
+        self.state.set(State::Emptied);
+        self.capture.take()
+    }
+
+    /// Gives back what [`Slot::take`] took.
+    pub(super) fn put_back(&self, capture: Capture<E>) {
+        self.capture.set(Some(capture));
+        self.state.set(State::Ready);
+    }
+
+    /// Gives the emptied storage of a capture back after its delivery.
+    #[inline]
+    pub(super) fn give_storage(&self, emptied: Capture<E>) {
+        debug_assert!(emptied.is_none());
+        self.capture.set(Some(emptied));
     }
 }
 
-#[derive(Debug)]
 pub(super) struct Slots<E> {
-    slab: Vec<Slot<E>>,
-    free: u32,
-    head: u32,
-    tail: u32,
+    store: Stable<Slot<E>>,
+    /// How many of its entries were ever used.
+    used: Cell<u32>,
+    free: Cell<u32>,
+    head: Cell<u32>,
+    tail: Cell<u32>,
 }
 
 impl<E> Slots<E> {
     /// A slot and the storage of its capture.
     const SLOT_BYTES: usize = size_of::<Slot<E>>() + size_of::<Option<E>>();
 
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
+        Self::of(0)
+    }
+
+    fn of(count: usize) -> Self {
         Self {
-            slab: Vec::new(),
-            free: NONE,
-            head: NONE,
-            tail: NONE,
+            store: Stable::new(count),
+            used: Cell::new(0),
+            free: Cell::new(NONE),
+            head: Cell::new(NONE),
+            tail: Cell::new(NONE),
         }
     }
 
-    pub(super) const fn head(&self) -> Option<u32> {
-        if self.head == NONE {
-            None
-        } else {
-            Some(self.head)
+    /// With room for `count` slots, charged; less where the limits say so.
+    pub(super) fn preallocated(account: &Account, count: usize) -> Self {
+        let room = account.bytes_left() / Self::SLOT_BYTES;
+        let count = count.min(account.limits().units).min(room);
+        match account.take_bytes(count * Self::SLOT_BYTES) {
+            Ok(()) => Self::of(count),
+            Err(_) => Self::new(),
         }
+    }
+
+    /// The first slot with its index.
+    #[inline]
+    pub(super) fn head(&self) -> Option<(u32, &Slot<E>)> {
+        let head = self.head.get();
+        self.store.get(head).map(|slot| (head, slot))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.head.get() == NONE
     }
 
     /// The last slot, or [`NONE`].
     #[inline]
-    pub(super) const fn tail(&self) -> u32 {
-        self.tail
+    pub(super) fn tail(&self) -> u32 {
+        self.tail.get()
     }
 
-    pub(super) fn get(&self, slot: u32) -> &Slot<E> {
-        &self.slab[slot as usize]
-    }
-
-    /// Room for `count` slots in all, charged; less where the limits say so.
-    pub(super) fn preallocate(&mut self, account: &Account, count: usize) {
-        let count = count.min(account.limits().units);
-        let more = count.saturating_sub(self.slab.capacity());
-        let more = more.min(account.bytes_left() / Self::SLOT_BYTES);
-        self.grow(account, more);
-    }
-
-    fn grow(&mut self, account: &Account, more: usize) {
-        let before = self.slab.capacity();
-        if account.take_bytes(more * Self::SLOT_BYTES).is_ok() {
-            self.slab.reserve_exact(before + more - self.slab.len());
-            debug_assert_eq!(self.slab.capacity(), before + more);
-        }
-    }
-
-    /// The next free slot of the slab; the slab grows as far as the limits allow.
+    /// A slot by an index that was given here.
     #[inline]
-    fn allocate(&mut self, account: &Account, heap: usize) -> Result<u32, Fatal> {
-        if self.free == NONE {
+    fn at(&self, slot: u32) -> &Slot<E> {
+        self.store.get(slot).expect("storage never shrinks")
+    }
+
+    /// The next free slot; the storage grows as far as the limits allow.
+    #[inline]
+    fn allocate(&self, account: &Account, heap: usize) -> Result<(u32, &Slot<E>), Fatal> {
+        let index = self.free.get();
+        let Some(slot) = self.store.get(index) else {
             return self.allocate_new(account, heap);
-        }
+        };
         account.take_queued(heap)?;
-        let slot = self.free;
-        self.free = self.slab[slot as usize].next;
-        Ok(slot)
+        self.free.set(slot.next.get());
+        Ok((index, slot))
     }
 
     #[cold]
-    fn allocate_new(&mut self, account: &Account, heap: usize) -> Result<u32, Fatal> {
-        if self.slab.len() == self.slab.capacity() {
+    fn allocate_new(&self, account: &Account, heap: usize) -> Result<(u32, &Slot<E>), Fatal> {
+        let index = self.used.get();
+        if self.store.get(index).is_none() {
+            let capacity = self.store.capacity();
             let room = account.bytes_left().saturating_sub(heap) / Self::SLOT_BYTES;
-            let wanted = self.slab.capacity().max(64);
-            let limit = account.limits().units.saturating_sub(self.slab.capacity());
-            self.grow(account, wanted.min(limit).min(room));
-            if self.slab.len() == self.slab.capacity() {
-                return Err(Fatal::Overflow);
-            }
+            let limit = account.limits().units.saturating_sub(capacity);
+            let more = capacity.max(64).min(limit).min(room);
+            account.take_bytes(more * Self::SLOT_BYTES)?;
+            self.store.grow(more);
         }
-        account.take_queued(heap)?;
         // The unit limit keeps the index below `NONE`.
-        let slot = u32::try_from(self.slab.len()).map_err(|_| Fatal::Overflow)?;
-        self.slab.push(Slot {
-            cell: None,
-            position: Position {
-                publication: 0,
-                admission: 0,
-            },
-            heap: 0,
-            arrival: Standing::NEVER,
-            target_index: NONE,
-            root: NONE,
-            next: NONE,
-            state: State::Free,
-        });
-        Ok(slot)
+        let slot = self.store.get(index).ok_or(Fatal::Overflow)?;
+        account.take_queued(heap)?;
+        self.used.set(index + 1);
+        Ok((index, slot))
     }
 
     /// Reserves a slot behind `after`, or first where that is [`NONE`] (rule R7).
     #[inline]
     pub(super) fn reserve(
-        &mut self,
+        &self,
         account: &Account,
         after: u32,
         new: Admission,
-    ) -> Result<(u32, Cell<E>), Fatal> {
-        let index = self.allocate(account, new.heap)?;
-        let next = if after == NONE {
-            self.head
-        } else {
-            self.slab[after as usize].next
+    ) -> Result<(u32, Capture<E>), Fatal> {
+        let (index, slot) = self.allocate(account, new.heap)?;
+        let place = match self.store.get(after) {
+            Some(after) => &after.next,
+            None => &self.head,
         };
-        let slot = &mut self.slab[index as usize];
+        let next = place.replace(index);
         slot.fill(new, next, State::Reserved);
-        let cell = slot.cell.take();
-        debug_assert!(after == NONE || self.slab[after as usize].position < new.position);
-        debug_assert!(next == NONE || new.position < self.slab[next as usize].position);
-        if after == NONE {
-            self.head = index;
-        } else {
-            self.slab[after as usize].next = index;
-        }
+        debug_assert!(after == NONE || self.at(after).position() < new.position);
+        debug_assert!(next == NONE || new.position < self.at(next).position());
         if next == NONE {
-            self.tail = index;
+            self.tail.set(index);
         }
-        Ok((index, cell.unwrap_or_else(|| Box::new(None))))
+        let capture = slot.capture.take();
+        Ok((index, capture.unwrap_or_else(|| Box::new(None))))
     }
 
     /// Queues a capture last, at once.
-    #[inline]
+    ///
+    /// Always inlined: an [`Admission`] that is passed in memory is read in larger
+    /// pieces than it was written, and each such read waits.
+    #[inline(always)]
     pub(super) fn append(
-        &mut self,
+        &self,
         account: &Account,
         new: Admission,
-        capture: E,
+        capture: impl FnOnce() -> E,
     ) -> Result<(), Fatal> {
-        let index = self.allocate(account, new.heap)?;
-        let slot = &mut self.slab[index as usize];
+        let (index, slot) = self.allocate(account, new.heap)?;
         slot.fill(new, NONE, State::Ready);
-        match &mut slot.cell {
-            Some(cell) => **cell = Some(capture),
-            empty => *empty = Some(Box::new(Some(capture))),
+        let mut storage = slot.capture.take().unwrap_or_else(|| Box::new(None));
+        *storage = Some(capture());
+        slot.capture.set(Some(storage));
+        match self.store.get(self.tail.get()) {
+            Some(last) => last.next.set(index),
+            None => self.head.set(index),
         }
-        match self.slab.get_mut(self.tail as usize) {
-            Some(last) => last.next = index,
-            None => self.head = index,
-        }
-        self.tail = index;
+        self.tail.set(index);
         Ok(())
     }
 
     /// Gives a reserved slot its capture (rule R8).
     #[inline]
-    pub(super) fn commit(&mut self, slot: u32, cell: Cell<E>) {
-        let slot = &mut self.slab[slot as usize];
-        debug_assert!(slot.state == State::Reserved && cell.is_some());
-        slot.cell = Some(cell);
-        slot.state = State::Ready;
+    pub(super) fn commit(&self, slot: u32, capture: Capture<E>) {
+        let slot = self.at(slot);
+        debug_assert!(slot.state.get() == State::Reserved && capture.is_some());
+        slot.put_back(capture);
     }
 
     /// A cancelled slot stays until a drain or a clear takes it (rule R10).
-    pub(super) fn cancel(&mut self, slot: u32, cell: Cell<E>) {
-        let slot = &mut self.slab[slot as usize];
-        debug_assert!(slot.state == State::Reserved && cell.is_none());
-        slot.cell = Some(cell);
-        slot.state = State::Cancelled;
+    pub(super) fn cancel(&self, slot: u32, capture: Capture<E>) {
+        let slot = self.at(slot);
+        debug_assert!(slot.state.get() == State::Reserved && capture.is_none());
+        slot.capture.set(Some(capture));
+        slot.state.set(State::Cancelled);
     }
 
-    /// Takes the capture of a ready slot for a delivery; the slot stays queued.
+    /// Takes the first slot, with this index, off the queue and frees it; its root is
+    /// the caller's.
     #[inline]
-    pub(super) fn take(&mut self, slot: u32) -> Option<Cell<E>> {
-        let slot = &mut self.slab[slot as usize];
-        slot.state = State::Emptied;
-        slot.cell.take()
-    }
-
-    /// Undoes [`Slots::take`] of the first slot.
-    pub(super) fn put_back_first(&mut self, cell: Cell<E>) {
-        let slot = &mut self.slab[self.head as usize];
-        slot.cell = Some(cell);
-        slot.state = State::Ready;
-    }
-
-    /// Gives the first slot the root that it was lent as.
-    pub(super) fn root_first(&mut self, root: u32) {
-        self.slab[self.head as usize].root = root;
-    }
-
-    /// Takes the first slot off the queue after its delivery, and gives it its emptied
-    /// storage back; its root is the caller's.
-    #[inline]
-    pub(super) fn finish_first(&mut self, account: &Account, cell: Cell<E>) {
-        debug_assert!(cell.is_none());
-        self.slab[self.head as usize].cell = Some(cell);
-        self.pop(account);
-    }
-
-    /// Whom the first slot is for, and where it stands.
-    pub(super) fn first(&self) -> Option<(ComponentId, Position)> {
-        self.head()
-            .map(|head| (self.get(head).target(), self.get(head).position))
-    }
-
-    /// Takes the first slot off the queue and frees it; its root is the caller's.
-    #[inline]
-    pub(super) fn pop(&mut self, account: &Account) -> u32 {
-        let index = self.head;
-        let free = self.free;
-        let slot = &mut self.slab[index as usize];
-        self.head = slot.next;
-        slot.next = free;
-        slot.state = State::Free;
-        account.give_queued(slot.heap);
-        let root = slot.root;
-        self.free = index;
-        if self.head == NONE {
-            self.tail = NONE;
+    pub(super) fn pop(&self, account: &Account, index: u32, slot: &Slot<E>) {
+        debug_assert_eq!(self.head.get(), index);
+        let next = slot.next.replace(self.free.get());
+        self.free.set(index);
+        self.head.set(next);
+        if next == NONE {
+            self.tail.set(NONE);
         }
-        root
+        slot.state.set(State::Free);
+        account.give_queued(slot.heap.get());
     }
 
     /// What waits, first to last.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot<E>> {
-        let mut at = self.head;
-        std::iter::from_fn(move || {
-            let slot = self.slab.get(at as usize)?;
-            at = slot.next;
-            Some(slot)
-        })
+        let head = self.store.get(self.head.get());
+        std::iter::successors(head, |slot| self.store.get(slot.next.get()))
     }
 
     /// Gives up the whole storage and its charge; what it held is the caller's to
     /// drop, after no borrow of the dispatcher is left (rule R49).
     pub(super) fn detach<'a>(&mut self, roots: &'a Roots) -> Detached<'a, E> {
         let slots = std::mem::replace(self, Self::new());
-        let heap = slots.iter().fold(0, |sum, slot| sum + slot.heap);
+        let heap = slots.iter().fold(0, |sum, slot| sum + slot.heap.get());
         roots.account.give_queue();
         roots
             .account
-            .give_bytes(heap + slots.slab.capacity() * Self::SLOT_BYTES);
+            .give_bytes(heap + slots.store.capacity() * Self::SLOT_BYTES);
         Detached { roots, slots }
     }
 }
@@ -323,7 +315,6 @@ pub(super) struct Admission {
 }
 
 /// A queue that was taken away to be dropped.
-#[derive(Debug)]
 pub(super) struct Detached<'a, E> {
     roots: &'a Roots,
     slots: Slots<E>,
@@ -332,29 +323,26 @@ pub(super) struct Detached<'a, E> {
 impl<E> Detached<'_, E> {
     /// Drops the captures in the order in which they were queued, each with its
     /// root active.
-    pub(super) fn release(mut self) {
+    pub(super) fn release(self) {
         self.release_rest();
     }
 
     /// Gives the captures away instead of dropping them.
-    pub(super) fn give(mut self, mut give: impl FnMut(ComponentId, E)) {
-        while self.slots.head != NONE {
-            let slot = &mut self.slots.slab[self.slots.head as usize];
-            self.slots.head = slot.next;
-            let _root = self.roots.enter_owned(slot.root);
-            let target = slot.target();
-            if let Some(capture) = slot.cell.take().and_then(|mut cell| cell.take()) {
-                give(target, capture);
+    pub(super) fn give(self, mut give: impl FnMut(ComponentId, E)) {
+        while let Some((_, slot)) = self.slots.head() {
+            self.slots.head.set(slot.next.get());
+            let _root = self.roots.enter_owned(slot.root.get());
+            if let Some(capture) = slot.capture.take().and_then(|mut storage| storage.take()) {
+                give(slot.target(), capture);
             }
         }
     }
 
-    fn release_rest(&mut self) {
-        while self.slots.head != NONE {
-            let slot = &mut self.slots.slab[self.slots.head as usize];
-            self.slots.head = slot.next;
-            let _root = self.roots.enter_owned(slot.root);
-            drop(slot.cell.take());
+    fn release_rest(&self) {
+        while let Some((_, slot)) = self.slots.head() {
+            self.slots.head.set(slot.next.get());
+            let _root = self.roots.enter_owned(slot.root.get());
+            drop(slot.capture.take());
         }
     }
 }
