@@ -465,6 +465,29 @@ pub const VENUE_WAITING_MAX: u32 = 1_024;
 /// (rule O24).
 pub const EXTERNAL_FILLS_MAX: usize = 4_096;
 
+/// Requests that wait for an executor's thread; one more is refused, and the
+/// caller told to come later.
+pub const EXECUTOR_REQUESTS_MAX: usize = 1_024;
+
+/// Requests that an executor's thread has taken and not answered: most wait for
+/// the disk, cancels for their venue.
+pub const EXECUTOR_IN_FLIGHT_MAX: usize = 4_096;
+
+/// HTTP connections at once, at most; each costs a descriptor and some 20 KiB.
+pub const HTTP_CONNECTIONS_MAX: u32 = 65_536;
+
+/// Bytes of a request's head, which the server buffers: some 300 are needed.
+pub const HTTP_HEAD_BYTES_MAX: usize = 16_384;
+
+/// Bytes of any request's body: the longest is a signed decision.
+pub const HTTP_BODY_BYTES_MAX: usize = DECISION_BYTES_MAX;
+
+/// Agents that a gateway knows: each request's token is compared with all.
+pub const HTTP_AGENTS_MAX: usize = 1_024;
+
+/// Orders in one answer to an operator's question.
+pub const HTTP_ORDERS_LISTED_MAX: usize = 1_000;
+
 /// Venue events that an executor takes in one turn.
 pub const EXECUTOR_EVENTS_MAX: usize = 256;
 

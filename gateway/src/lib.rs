@@ -4,6 +4,7 @@ pub mod assembly;
 pub mod cli;
 pub mod client;
 pub mod config;
+pub mod control;
 pub mod demo;
 pub mod flow;
 mod progress;

@@ -2,11 +2,13 @@
 
 use pitlane::lanes::{BuildError, SubmitterError};
 use pitlane::orders::NoEntropy;
+use pitlane::orders::decision::KeyError;
 use pitlane::orders::venue::sim::SimConfigError;
 use pitlane::risk::{self, AdjustError, LookupError, RestoreError};
 use pitlane::types::{AccountId, ShardId};
 
 use super::InstallError;
+use crate::control::http::HttpError;
 use crate::server::ServerError;
 use crate::session::CredentialError;
 
@@ -46,8 +48,8 @@ pub enum StartError {
     /// The I/O threads cannot be started.
     #[error("{0}")]
     Server(#[from] ServerError),
-    /// The venue's thread cannot be started.
-    #[error("venue: the system refuses a thread: {0}")]
+    /// The thread of the venue, or of the executor, cannot be started.
+    #[error("the system refuses a thread: {0}")]
     Thread(std::io::Error),
     /// A journal cannot be opened.
     #[error("journal {folder}: {reason}")]
@@ -78,6 +80,17 @@ pub enum StartError {
         /// What does not fit.
         error: RestoreError,
     },
+    /// A key of the authorizer's cannot be used.
+    #[error("[[key]] {key_id:?}: {error}")]
+    Key {
+        /// Its name.
+        key_id: String,
+        /// Why.
+        error: KeyError,
+    },
+    /// The HTTP side cannot be started.
+    #[error("{0}")]
+    Http(#[from] HttpError),
     /// A strategy cannot be installed.
     #[error("strategy, in shard {}: {reason}", shard.0)]
     Strategy {
@@ -86,6 +99,12 @@ pub enum StartError {
         /// In the strategy's words.
         reason: InstallError,
     },
+    /// An inline shard has the venue to itself.
+    #[error(
+        "mode = \"inline\" gives the venue to the only shard, but [http] enabled = true has \
+         decisions executed there too; set mode = \"ring\" or \"auto\", or enabled = false"
+    )]
+    InlineHttp,
     /// Inline mode has one thread for everything.
     #[error(
         "mode = \"inline\" runs one shard on one I/O thread, but the configuration asks for \

@@ -12,8 +12,9 @@ use pitlane::lanes::{
 };
 use pitlane::limits::COMPLETION_SLOTS;
 use pitlane::orders::RandomIdentity;
-use pitlane::orders::venue::host_venue;
-use pitlane::orders::venue::sim::{SimVenue, VenueControl};
+use pitlane::orders::venue::distant::{DistantConfig, DistantVenue};
+use pitlane::orders::venue::sim::{SimConfig, SimVenue, VenueControl};
+use pitlane::orders::venue::{VenueLink, host_venue};
 use pitlane::risk::{RiskConfig, RiskEngine, SharedLimits};
 use pitlane::shard::{
     Admission, ReportBell, ReportReceiver, ReportSender, ShardMonitor, VenueMemory, report_ring,
@@ -21,6 +22,7 @@ use pitlane::shard::{
 use pitlane::types::{AccountId, ShardId};
 
 use super::births::Births;
+use super::decisions::{self, OpenedExecutor};
 use super::journals::{Found, Journals, ShardJournal};
 use super::path::ShardPath;
 use super::settings::{self, shard_of};
@@ -28,14 +30,18 @@ use super::shard::{Shard, ShardVenue};
 use super::venue_thread::VenueThread;
 use super::{Layout, StartError, Strategies};
 use crate::config::Config;
+use crate::control::http::{Access, HttpServer, HttpSetup};
+use crate::control::{ExecutorHandle, ExecutorThread};
 use crate::server::{IoUsed, Server, ServerHandle, ServerStats, Stopper, Summary};
 
 /// A gateway that runs; dropped, it stops at once.
 pub struct Gateway {
     // In the order in which they must end: nobody may come in any more, then
     // the shards finish, then their journals, then their venue.
+    http: Option<HttpServer>,
     server: ServerHandle,
     engine: AsyncEngine<Shard, HdrObserver>,
+    executor: Option<ExecutorThread>,
     journals: Journals,
     _venue_thread: Option<VenueThread>,
     venue: VenueControl,
@@ -111,12 +117,17 @@ impl Gateway {
         // A shard on a thread of its own looks by itself while something waits.
         let bell = bells.first().filter(|_| layout.inline);
         let (journals, from_journals) = Journals::open(config, &layout, bell)?;
+        let executor = OpenedExecutor::open(config, &layout)?;
         let mut venue = settings::venue(config);
         // Its fills must not be taken for those of an earlier run.
-        venue.first_fill = journals.next_fill();
-        let venue = SimVenue::new(&venue)?;
-        let control = venue.control();
-        let (venues, venue_thread) = place_venue(venue, &layout)?;
+        let booked = executor.as_ref().map(OpenedExecutor::next_fill);
+        venue.first_fill = journals.next_fill().max(booked.unwrap_or_default());
+        let Placed {
+            venues,
+            control,
+            thread: venue_thread,
+            executor,
+        } = place_venue(config, venue, &layout, executor)?;
         let mut parts = Vec::new();
         let of_shards = venues.into_iter().zip(ports).zip(from_journals);
         for ((venue, ports), journal) in of_shards {
@@ -202,9 +213,20 @@ impl Gateway {
             }
         };
         let server = Server::start(settings::server(config), credentials, make_path)?;
+        let http = match &executor {
+            None => None,
+            Some(executor) => Some(HttpServer::start(HttpSetup {
+                settings: config.http,
+                access: Access::new(config),
+                executor: executor.handle(),
+                sessions: Some(Box::new(server.stats_reader())),
+            })?),
+        };
         Ok(Self {
+            http,
             server,
             engine,
+            executor,
             journals,
             _venue_thread: venue_thread,
             venue: control,
@@ -218,6 +240,18 @@ impl Gateway {
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.server.address()
+    }
+
+    /// Where agents and operators connect, if there is an HTTP side.
+    #[must_use]
+    pub fn http(&self) -> Option<SocketAddr> {
+        self.http.as_ref().map(HttpServer::address)
+    }
+
+    /// To ask the executor, if there is one.
+    #[must_use]
+    pub fn executor(&self) -> Option<ExecutorHandle> {
+        self.executor.as_ref().map(ExecutorThread::handle)
     }
 
     /// The reactor of each I/O thread.
@@ -284,8 +318,10 @@ impl Gateway {
     /// for at most `drain`; sessions are told; shards finish.
     #[must_use]
     pub fn stop(self, drain: Duration) -> Stopped {
+        drop(self.http);
         let (summary, stats) = self.server.shutdown(drain);
         let lanes = self.engine.stop_graceful(drain);
+        drop(self.executor);
         let mut told = ReportCounter::default();
         for monitor in &self.monitors {
             told.add(&monitor.told());
@@ -314,6 +350,7 @@ pub fn check(config: &Config) -> Result<(), StartError> {
     make_engine(config, &risk, &shared, ShardId(0), |_| true)?;
     settings::credentials(config)?;
     SimVenue::new(&settings::venue(config))?;
+    decisions::keys(config)?;
     settings::server(config).check()?;
     Ok(())
 }
@@ -358,20 +395,55 @@ fn report_rings(layout: &Layout) -> ReportRings {
     (senders, receivers, bells)
 }
 
-/// One shard has the venue to itself; several share it through its host.
+/// A venue in its place.
+struct Placed {
+    /// Each shard's way to it.
+    venues: Vec<ShardVenue>,
+    control: VenueControl,
+    thread: Option<VenueThread>,
+    executor: Option<ExecutorThread>,
+}
+
+/// One shard alone has the venue to itself; several, and an executor, share it
+/// through its host. For an executor it remembers orders that are over, which an
+/// executor asks for.
 fn place_venue(
-    venue: SimVenue,
+    config: &Config,
+    venue: SimConfig,
     layout: &Layout,
-) -> Result<(Vec<ShardVenue>, Option<VenueThread>), StartError> {
-    if layout.shards == 1 {
-        return Ok((vec![ShardVenue::Own(Box::new(venue))], None));
-    }
-    let (host, links) = host_venue(venue, usize::from(layout.shards));
+    executor: Option<OpenedExecutor>,
+) -> Result<Placed, StartError> {
+    let shards = usize::from(layout.shards);
+    let hosted = |links: Vec<VenueLink>| links.into_iter().map(ShardVenue::Hosted).collect();
+    let Some(executor) = executor else {
+        let venue = SimVenue::new(&venue)?;
+        let control = venue.control();
+        let (venues, thread) = if shards == 1 {
+            (vec![ShardVenue::Own(Box::new(venue))], None)
+        } else {
+            let (host, links) = host_venue(venue, shards);
+            (hosted(links), Some(VenueThread::start(host, layout.idle)))
+        };
+        return Ok(Placed {
+            venues,
+            control,
+            thread: thread.transpose().map_err(StartError::Thread)?,
+            executor: None,
+        });
+    };
+    let mut venue = DistantVenue::new(DistantConfig::new(venue))?;
+    let control = venue.inner_mut().control();
+    let (mut host, mut links) = host_venue(venue, shards + 1);
+    host.ring(shards, executor.waker());
+    let link = links.remove(shards);
     let thread = VenueThread::start(host, layout.idle).map_err(StartError::Thread)?;
-    Ok((
-        links.into_iter().map(ShardVenue::Hosted).collect(),
-        Some(thread),
-    ))
+    let executor = executor.start(config, link)?;
+    Ok(Placed {
+        venues: hosted(links),
+        control,
+        thread: Some(thread),
+        executor: Some(executor),
+    })
 }
 
 fn pin_plan(cpus: &[u16]) -> PinPlan {

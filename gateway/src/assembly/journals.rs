@@ -146,7 +146,7 @@ impl Journals {
     }
 }
 
-fn how(settings: &JournalSettings, layout: &Layout) -> Option<JournalConfig> {
+pub(super) fn how(settings: &JournalSettings, layout: &Layout) -> Option<JournalConfig> {
     let durability = match settings.mode {
         JournalMode::Off => return None,
         JournalMode::Sync => Durability::Sync,
@@ -194,8 +194,8 @@ fn refuse_more_shards(dir: &Path, shards: u16) -> Result<(), StartError> {
     }
 }
 
-/// The number of a new journal.
-fn number() -> Result<u64, StartError> {
+/// A random number: of a new journal, or a seed.
+pub(super) fn number() -> Result<u64, StartError> {
     getrandom::u64().map_err(|error| StartError::Journal {
         folder: "a new journal".into(),
         reason: format!("the operating system gave no random number: {error}"),

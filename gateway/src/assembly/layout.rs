@@ -40,15 +40,17 @@ impl Layout {
             Shards::Auto if named > 0 => u16::try_from(named).unwrap_or(u16::MAX),
             Shards::Auto => u16::try_from(free).unwrap_or(u16::MAX),
         };
-        // Several shards share a venue, which has a thread of its own.
-        let venue_threads = usize::from(shards > 1);
+        // Several shards share a venue, or one with an executor, which has a thread of its own.
+        let shared = shards > 1 || config.http.enabled;
+        let venue_threads = usize::from(shared);
         let hot = usize::from(io_threads) + usize::from(shards) + venue_threads + others;
         let one_of_each = shards == 1 && io_threads == 1;
         let inline = match config.gateway.mode {
+            Mode::Inline if config.http.enabled => return Err(StartError::InlineHttp),
             Mode::Inline if one_of_each => true,
             Mode::Inline => return Err(StartError::Inline { shards, io_threads }),
             Mode::Ring => false,
-            Mode::Auto => one_of_each && hot > cpus.len(),
+            Mode::Auto => one_of_each && hot > cpus.len() && !config.http.enabled,
         };
         let idle = match config.gateway.idle {
             Idle::Spin => IdleStrategy::busy(),

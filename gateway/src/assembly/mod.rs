@@ -7,6 +7,7 @@
 //! ```
 
 mod births;
+mod decisions;
 mod error;
 mod gateway;
 mod journals;

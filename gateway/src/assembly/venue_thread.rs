@@ -7,9 +7,8 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use pitlane::limits::BATCH_MAX;
-use pitlane::orders::venue::VenueHost;
-use pitlane::orders::venue::sim::SimVenue;
-use pitlane::time::IdleStrategy;
+use pitlane::orders::venue::{Venue, VenueHost};
+use pitlane::time::{Clock, IdleStrategy, SystemClock};
 
 /// How long the thread may sleep when nothing comes: a shard cannot wake it.
 const REST: Duration = Duration::from_micros(50);
@@ -25,11 +24,16 @@ impl VenueThread {
     ///
     /// # Errors
     /// The system refuses a thread.
-    pub(super) fn start(mut host: VenueHost<SimVenue>, mut idle: IdleStrategy) -> io::Result<Self> {
+    pub(super) fn start<V: Venue + Send + 'static>(
+        mut host: VenueHost<V>,
+        mut idle: IdleStrategy,
+    ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
+        let clock = SystemClock::new();
         let thread = Builder::new().name("pitlane-venue".into()).spawn(move || {
             while !told.load(Ordering::Relaxed) {
+                host.advance_to(clock.wall());
                 if host.turn(BATCH_MAX) {
                     idle.reset();
                 } else if !idle.pause() {

@@ -29,6 +29,12 @@ pub(super) enum Command {
     Sim(SimArgs),
     /// Make an Ed25519 key pair for a credential
     Keygen(KeygenArgs),
+    /// Make a bearer token for an agent or an admin
+    Token(TokenArgs),
+    /// Sign a decision with an authorizer's key
+    Sign(SignArgs),
+    /// List the orders of a running gateway's executor
+    Orders(OrdersArgs),
     /// Look at a journal, live or dead
     #[command(subcommand)]
     Journal(JournalCommand),
@@ -67,8 +73,12 @@ pub(super) struct VerifyArgs {
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
     /// The configuration, TOML
-    #[arg(long, value_name = "FILE")]
-    pub(super) config: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "dev")]
+    pub(super) config: Option<PathBuf>,
+    /// A whole system on loopback, to try it out: what is missing in the folder is made,
+    /// and one JSON line on stdout says how to reach it
+    #[arg(long, value_name = "DIR", conflicts_with = "config")]
+    pub(super) dev: Option<PathBuf>,
     /// How sockets are served; overrides the configuration
     #[arg(long, value_enum)]
     pub(super) io: Option<Io>,
@@ -202,6 +212,47 @@ pub(super) struct KeygenArgs {
     /// Where the private key goes: PKCS#8 PEM, readable by its owner alone
     #[arg(long, value_name = "FILE")]
     pub(super) out: PathBuf,
+}
+
+/// Arguments of `pitlane token`.
+#[derive(Debug, Args)]
+pub(super) struct TokenArgs {
+    /// Where the token goes, readable by its owner alone
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: PathBuf,
+}
+
+/// Arguments of `pitlane sign`.
+#[derive(Debug, Args)]
+pub(super) struct SignArgs {
+    /// The private key, PKCS#8 PEM; the decision's `key_id` is to name it
+    #[arg(long, value_name = "FILE")]
+    pub(super) key: PathBuf,
+    /// The decision, JSON; `-` is stdin
+    #[arg(long = "in", value_name = "FILE", default_value = "-")]
+    pub(super) input: PathBuf,
+}
+
+/// Arguments of `pitlane orders`.
+#[derive(Debug, Args)]
+pub(super) struct OrdersArgs {
+    /// Those in this state alone: new, pending_new, acked, partially_filled, filled,
+    /// cancelled, rejected, expired, unknown
+    #[arg(long, value_name = "STATE")]
+    pub(super) state: Option<String>,
+    /// Where the gateway listens for HTTP
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:7401")]
+    pub(super) url: String,
+    /// A file with an admin's token
+    #[arg(long, value_name = "FILE")]
+    pub(super) token_file: PathBuf,
+    /// So many at most, the oldest first
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(value_parser = value_parser!(u16).range(1..=1_000))]
+    pub(super) limit: u16,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// How sockets are served.

@@ -6,16 +6,22 @@
 mod args;
 mod config_command;
 mod demo_command;
+mod dev;
 mod journal_command;
 mod journal_json;
 mod keygen;
+mod orders_command;
+mod remote;
 mod reports;
 mod run;
 mod scenario_command;
 mod scratch;
+mod secret_file;
 mod serve;
+mod sign;
 mod sim_command;
 mod sim_decisions;
+mod token;
 mod watch;
 
 pub use run::main;

@@ -6,8 +6,8 @@ use clap::Parser;
 
 use super::args::{Cli, Command};
 use super::{
-    config_command, demo_command, journal_command, keygen, reports, scenario_command, serve,
-    sim_command,
+    config_command, demo_command, journal_command, keygen, orders_command, reports,
+    scenario_command, serve, sign, sim_command, token,
 };
 
 /// The run did not do what it should.
@@ -51,6 +51,9 @@ pub fn main() -> ExitCode {
         Command::Scenario(args) => scenario_command::run(&args),
         Command::Sim(args) => sim_command::run(&args),
         Command::Keygen(args) => keygen::run(&args),
+        Command::Token(args) => token::run(&args),
+        Command::Sign(args) => sign::run(&args),
+        Command::Orders(args) => orders_command::run(&args),
         Command::Journal(command) => journal_command::run(&command),
         Command::Reports(args) => reports::reports(&args),
         Command::Verify(args) => reports::verify(&args),

@@ -8,10 +8,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::args::ServeArgs;
+use super::dev::DevFolder;
 use super::run::{Failure, print};
 use super::watch::Watch;
 use crate::assembly::{Gateway, Stopped};
-use crate::client::ClientKey;
 use crate::config::{Config, JournalMode};
 use crate::server::IoUsed;
 
@@ -19,11 +19,16 @@ use crate::server::IoUsed;
 const DRAIN: Duration = Duration::from_secs(10);
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let mut config = Config::load(&args.config).map_err(Failure::input)?;
+    let dev = args.dev.as_deref().map(DevFolder::prepare).transpose()?;
+    let mut config = match (&dev, &args.config) {
+        (Some(dev), _) => dev.config.clone(),
+        (None, Some(file)) => Config::load(file).map_err(Failure::input)?,
+        (None, None) => return Err(Failure::input("name --config FILE or --dev DIR")),
+    };
     if let Some(io) = args.io {
         config.gateway.io = io.into();
     }
-    refuse_example_key(&config)?;
+    refuse_example_keys(&config)?;
     // Before anything listens: a signal that comes now stops it as it should.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])
         .map_err(|error| Failure::run(format!("signals cannot be taken: {error}")))?;
@@ -31,7 +36,15 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     describe(&gateway, &config);
     let watch = Watch::start(gateway.monitors())
         .map_err(|error| Failure::run(format!("the system refuses a thread: {error}")))?;
-    print(&format!("listening on {}\n", gateway.address()));
+    match (&dev, gateway.http()) {
+        (Some(dev), Some(http)) => print(&dev.ready(gateway.address(), http)),
+        (_, http) => {
+            print(&format!("listening on {}\n", gateway.address()));
+            if let Some(http) = http {
+                print(&format!("http on {http}\n"));
+            }
+        }
+    }
 
     let stopper = gateway.stopper();
     for signal in signals.forever() {
@@ -66,20 +79,42 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
 }
 
 /// Whoever read the example could log on.
-fn refuse_example_key(config: &Config) -> Result<(), Failure> {
-    let example = ClientKey::from_seed(&[0; 32]).public();
-    match config
-        .credentials
-        .iter()
-        .find(|entry| entry.public_key == example)
-    {
-        None => Ok(()),
-        Some(entry) => Err(Failure::input(format!(
-            "credential {} has the example's public key, whose private key everyone knows; \
-             make your own: pitlane keygen --out FILE",
-            entry.id
-        ))),
+fn refuse_example_keys(config: &Config) -> Result<(), Failure> {
+    let example = Config::parse("the example", Config::example()).map_err(Failure::run)?;
+    let refuse = |who: String, what: &str, mend: &str| {
+        Err(Failure::input(format!(
+            "{who} has the example's {what}, which everyone knows; make your own: {mend}"
+        )))
+    };
+    let known = |key| example.credentials.iter().any(|one| one.public_key == key);
+    if let Some(entry) = config.credentials.iter().find(|one| known(one.public_key)) {
+        let who = format!("credential {}", entry.id);
+        let what = "public key, and with it the private key";
+        return refuse(who, what, "pitlane keygen --out FILE");
     }
+    if !config.http.enabled {
+        return Ok(());
+    }
+    let known = |key| example.keys.iter().any(|one| one.public_key == key);
+    if let Some(entry) = config.keys.iter().find(|one| known(one.public_key)) {
+        let what = "public key, and with it the private key";
+        return refuse(
+            format!("key {:?}", entry.key_id),
+            what,
+            "pitlane keygen --out FILE",
+        );
+    }
+    let agents = config.agents.iter().map(|one| (&one.id, one.token_sha256));
+    let admins = config.admins.iter().map(|one| (&one.id, one.token_sha256));
+    let known = |hash| {
+        let mut agents = example.agents.iter().map(|one| one.token_sha256);
+        let mut admins = example.admins.iter().map(|one| one.token_sha256);
+        agents.any(|own| own == hash) || admins.any(|own| own == hash)
+    };
+    if let Some((id, _)) = agents.chain(admins).find(|(_, hash)| known(*hash)) {
+        return refuse(format!("{id:?}"), "token", "pitlane token --out FILE");
+    }
+    Ok(())
 }
 
 fn describe(gateway: &Gateway, config: &Config) {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use pitlane::limits::{self, CONFIG_BYTES_MAX};
 use toml::de::DeTable;
 
+use super::http;
 use super::model::{
     CallbackHalt, Config, EngineSettings, GatewaySettings, Idle, Io, JournalMode, JournalSettings,
     Mode, SessionSettings, Shards, VenueKind, VenueSettings,
@@ -97,6 +98,7 @@ pub(super) fn read(file: &str, text: &str) -> (Config, BTreeSet<String>, Vec<Pro
         config.venue = venue(root.section("venue"));
         let before = reader.problems_so_far();
         parties::read(&root, &mut config);
+        http::read(&root, &mut config);
         // What a rule names can be judged only if the lists themselves are sound.
         let lists_are_sound = reader.problems_so_far() == before;
         config.risk = risk::read(&root.section("risk"), &config, lists_are_sound);
@@ -114,7 +116,7 @@ pub(super) fn read(file: &str, text: &str) -> (Config, BTreeSet<String>, Vec<Pro
 fn gateway(section: Section<'_, '_>) -> GatewaySettings {
     let default = GatewaySettings::default();
     let allow_public = section.flag("allow_public", default.allow_public);
-    let listen = listen(&section, allow_public).unwrap_or(default.listen);
+    let listen = address(&section, allow_public, "127.0.0.1:7400").unwrap_or(default.listen);
     let threads_most = u16::try_from(limits::SUBMITTERS_MAX).unwrap_or(u16::MAX);
     let io_threads = section
         .number("io_threads", 1..=threads_most)
@@ -166,12 +168,17 @@ fn gateway(section: Section<'_, '_>) -> GatewaySettings {
     settings
 }
 
-fn listen(section: &Section<'_, '_>, allow_public: bool) -> Option<SocketAddr> {
-    let text = section.text("listen", "127.0.0.1:7400")?;
+/// The address of `listen`, which other hosts reach only if that is meant.
+pub(super) fn address(
+    section: &Section<'_, '_>,
+    allow_public: bool,
+    example: &str,
+) -> Option<SocketAddr> {
+    let text = section.text("listen", example)?;
     let Ok(address) = text.parse::<SocketAddr>() else {
         let complaint = Complaint::new(
             format!("{text:?}"),
-            "an IP address and a port, such as \"127.0.0.1:7400\" or \"[::1]:7400\"",
+            format!("an IP address and a port, such as \"{example}\" or \"[::1]:7400\""),
             "write the address itself; names are not resolved",
         );
         section.complain("listen", complaint);
@@ -345,6 +352,7 @@ fn venue(section: Section<'_, '_>) -> VenueSettings {
     let default = VenueSettings::default();
     let settings = VenueSettings {
         kind: section.one_of("kind", &[("sim", VenueKind::Sim)], default.kind),
+        name: http::decision_name(&section, "name", "sim").unwrap_or(default.name),
         orders_max: section
             .number("orders_max", 1..=limits::SIM_VENUE_ORDERS_MAX)
             .unwrap_or(default.orders_max),

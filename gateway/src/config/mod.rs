@@ -2,6 +2,7 @@
 
 mod duration;
 mod example;
+mod http;
 mod load;
 mod model;
 mod parties;
@@ -11,8 +12,9 @@ mod risk;
 mod section;
 
 pub use model::{
-    AccountAccess, AccountRange, Asset, CallbackHalt, Config, CredentialEntry, EngineSettings,
-    GatewaySettings, Idle, InstrumentEntry, Io, JournalMode, JournalSettings, Mode, PermissionSet,
+    AccountAccess, AccountRange, AdminEntry, AgentEntry, Asset, CallbackHalt, Config,
+    CredentialEntry, EngineSettings, ExecutorSection, GatewaySettings, HttpSettings, Idle,
+    InstrumentEntry, Io, JournalMode, JournalSettings, KeyEntry, Mode, PermissionSet,
     SessionSettings, Shards, VenueKind, VenueSettings,
 };
 pub use problem::{ConfigError, Problem};

@@ -9,8 +9,10 @@ use core::time::Duration;
 use std::path::PathBuf;
 
 use pitlane::limits;
+use pitlane::orders::executor::ExecutorSettings;
 use pitlane::orders::venue::sim::Phase;
 use pitlane::risk::{AccountConfig, RiskConfig};
+use pitlane::time::UnixNanos;
 use pitlane::types::{AccountId, Amount, AssetId, GroupId, InstrumentId, Price, Quantity};
 
 /// Everything that a gateway is started with.
@@ -34,6 +36,16 @@ pub struct Config {
     pub accounts: Vec<AccountRange>,
     /// `[[credential]]`, by id.
     pub credentials: Vec<CredentialEntry>,
+    /// `[http]`: where agents and operators come in.
+    pub http: HttpSettings,
+    /// `[executor]`: how decisions are executed.
+    pub executor: ExecutorSection,
+    /// `[[agent]]`, as they stand.
+    pub agents: Vec<AgentEntry>,
+    /// `[[admin]]`, as they stand.
+    pub admins: Vec<AdminEntry>,
+    /// `[[key]]`, the authorizer's, as they stand.
+    pub keys: Vec<KeyEntry>,
     /// `[risk]`, with the assets and instruments, but without the accounts: see
     /// [`Config::risk_config`].
     pub risk: RiskConfig,
@@ -226,10 +238,12 @@ pub enum VenueKind {
 }
 
 /// `[venue]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VenueSettings {
     /// Which.
     pub kind: VenueKind,
+    /// What decisions call it.
+    pub name: String,
     /// Orders that rest at once, over all instruments.
     pub orders_max: usize,
     /// Events of the venue that wait to be taken.
@@ -240,6 +254,7 @@ impl Default for VenueSettings {
     fn default() -> Self {
         Self {
             kind: VenueKind::default(),
+            name: "sim".to_owned(),
             orders_max: limits::SIM_VENUE_ORDERS_DEFAULT,
             events_max: limits::SIM_VENUE_EVENTS_DEFAULT,
         }
@@ -341,6 +356,118 @@ pub struct CredentialEntry {
     pub max_in_flight: u32,
 }
 
+/// `[http]` (rule O31).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttpSettings {
+    /// Whether there is an HTTP side, and with it an executor.
+    pub enabled: bool,
+    /// Where it listens; port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// Whether `listen` may be an address that other hosts reach.
+    pub allow_public: bool,
+    /// Connections at once; further ones are closed.
+    pub max_connections: u32,
+    /// From a connection, or the last answer on it, to a request's whole head; and
+    /// again from there to its whole body.
+    pub read_timeout: Duration,
+    /// From a request's head to its answer, its body included.
+    pub request_timeout: Duration,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            listen: super::http::LISTEN,
+            allow_public: false,
+            max_connections: 256,
+            read_timeout: Duration::from_secs(5),
+            request_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// `[executor]`: as `pitlane::orders::executor::ExecutorSettings` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExecutorSection {
+    /// How long an order may stay unacknowledged.
+    pub ack_timeout: Duration,
+    /// How long the venue's answer may take before it is asked again.
+    pub query_timeout: Duration,
+    /// The first pause between such questions.
+    pub query_pause: Duration,
+    /// How long an order may stay unanswered before a person is told.
+    pub alarm_after: Duration,
+    /// How long a cancel's caller waits for the venue.
+    pub cancel_wait: Duration,
+    /// How long a working order may be silent before it is asked for.
+    pub audit_every: Duration,
+    /// How long an identity is kept after its decision's expiry.
+    pub retention: Duration,
+    /// Orders and void decisions in memory.
+    pub orders_max: usize,
+    /// Messages that wait for the authorizer.
+    pub outbox_max: usize,
+    /// Orders that wait for the venue's rate.
+    pub waiting_max: u32,
+    /// Requests that wait for the executor; one more is refused.
+    pub requests_max: usize,
+}
+
+impl Default for ExecutorSection {
+    fn default() -> Self {
+        let own = ExecutorSettings::default();
+        Self {
+            ack_timeout: own.ack_timeout,
+            query_timeout: own.query_timeout,
+            query_pause: own.query_pause,
+            alarm_after: own.alarm_after,
+            cancel_wait: own.cancel_wait,
+            audit_every: own.audit_every,
+            retention: own.retention,
+            orders_max: own.orders_max,
+            outbox_max: own.outbox_max,
+            waiting_max: own.waiting_max,
+            requests_max: limits::EXECUTOR_REQUESTS_MAX,
+        }
+    }
+}
+
+/// `[[agent]]`: who brings decisions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentEntry {
+    /// Its name in decisions.
+    pub id: String,
+    /// Of its bearer token.
+    pub token_sha256: [u8; 32],
+    /// The accounts that it may ask decisions for.
+    pub accounts: AccountAccess,
+}
+
+/// `[[admin]]`: who may block accounts and see every order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdminEntry {
+    /// Its name, for people.
+    pub id: String,
+    /// Of its bearer token.
+    pub token_sha256: [u8; 32],
+}
+
+/// `[[key]]`: a key of the authorizer's (rule O2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyEntry {
+    /// Its name in decisions.
+    pub key_id: String,
+    /// The Ed25519 key, compressed.
+    pub public_key: [u8; 32],
+    /// From when on it holds.
+    pub not_before: Option<UnixNanos>,
+    /// Until when it holds.
+    pub not_after: Option<UnixNanos>,
+    /// It holds no more.
+    pub revoked: bool,
+}
+
 impl Config {
     /// Every account that the file names, by number.
     pub fn account_ids(&self) -> impl Iterator<Item = AccountId> {
@@ -363,7 +490,13 @@ impl Config {
     /// The accounts of a credential, by number.
     #[must_use]
     pub fn accounts_of(&self, credential: &CredentialEntry) -> Vec<AccountId> {
-        match &credential.accounts {
+        self.accounts_in(&credential.accounts)
+    }
+
+    /// The accounts that somebody may use, by number.
+    #[must_use]
+    pub fn accounts_in(&self, access: &AccountAccess) -> Vec<AccountId> {
+        match access {
             AccountAccess::All => self.account_ids().collect(),
             AccountAccess::List(accounts) => accounts.clone(),
         }

@@ -54,7 +54,7 @@ pub(super) fn read(root: &Section<'_, '_>, config: &mut Config) {
 }
 
 /// Values that may stand once, with the entry in which they first did.
-struct Seen<T>(BTreeMap<T, String>);
+pub(super) struct Seen<T>(BTreeMap<T, String>);
 
 impl<T> Default for Seen<T> {
     fn default() -> Self {
@@ -64,7 +64,7 @@ impl<T> Default for Seen<T> {
 
 impl<T: Ord> Seen<T> {
     /// Refuses a value that an earlier entry has.
-    fn once(
+    pub(super) fn once(
         &mut self,
         section: &Section<'_, '_>,
         key: &str,
@@ -365,27 +365,16 @@ fn credential(
     })
 }
 
-fn public_key(section: &Section<'_, '_>) -> Option<[u8; 32]> {
-    let text = section.text("public_key", "64 hex digits")?;
-    let mut key = [0u8; 32];
-    let pairs = text.as_bytes().chunks(2);
-    let digits = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !digits {
-        let complaint = Complaint::new(
-            format!("{} characters", text.chars().count()),
-            "64 hex digits, the 32 bytes of an Ed25519 public key",
-            "paste the public key, without 0x or blanks",
-        );
-        section.complain("public_key", complaint);
-        return None;
-    }
-    for (byte, pair) in key.iter_mut().zip(pairs) {
-        let text = core::str::from_utf8(pair).ok()?;
-        *byte = u8::from_str_radix(text, 16).ok()?;
-    }
+pub(super) fn public_key(section: &Section<'_, '_>) -> Option<[u8; 32]> {
+    let key = hex32(
+        section,
+        "public_key",
+        "64 hex digits, the 32 bytes of an Ed25519 public key",
+        "paste the public key, without 0x or blanks",
+    )?;
     if !VerifyingKey::from_bytes(&key).is_ok_and(|key| !key.is_weak()) {
         let complaint = Complaint::new(
-            quoted(text),
+            quoted(section.peek_text("public_key").unwrap_or_default()),
             "an Ed25519 public key",
             "make a new key pair: no signature can be held against these digits",
         );
@@ -393,6 +382,29 @@ fn public_key(section: &Section<'_, '_>) -> Option<[u8; 32]> {
         return None;
     }
     Some(key)
+}
+
+/// 32 bytes, as hex.
+pub(super) fn hex32(
+    section: &Section<'_, '_>,
+    key: &str,
+    wanted: &str,
+    mend: &str,
+) -> Option<[u8; 32]> {
+    let text = section.text(key, "64 hex digits")?;
+    let mut bytes = [0u8; 32];
+    let digits = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !digits {
+        // The text itself is not shown: it may be a secret that was pasted here.
+        let found = format!("{} characters", text.chars().count());
+        section.complain(key, Complaint::new(found, wanted, mend));
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        let text = core::str::from_utf8(pair).ok()?;
+        *byte = u8::from_str_radix(text, 16).ok()?;
+    }
+    Some(bytes)
 }
 
 fn permissions(section: &Section<'_, '_>) -> PermissionSet {
@@ -445,7 +457,7 @@ fn permissions(section: &Section<'_, '_>) -> PermissionSet {
     all
 }
 
-fn access(section: &Section<'_, '_>, config: &Config) -> Option<AccountAccess> {
+pub(super) fn access(section: &Section<'_, '_>, config: &Config) -> Option<AccountAccess> {
     let value = section.value("accounts")?;
     if value.as_str() == Some("all") {
         if config.accounts.is_empty() {

@@ -150,11 +150,14 @@ impl ServerHandle {
     /// What has been counted, at most a tick ago.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
-        let mut all = ServerStats::default();
-        for cells in &self.cells {
-            all += cells.read();
-        }
-        all
+        total(&self.cells)
+    }
+
+    /// To read what is counted from elsewhere.
+    #[must_use]
+    pub fn stats_reader(&self) -> impl Fn() -> ServerStats + Send + Sync + use<> {
+        let cells = self.cells.clone();
+        move || total(&cells)
     }
 
     /// Tells the server to stop, from anywhere.
@@ -184,6 +187,14 @@ impl ServerHandle {
         self.ticker = None;
         (summary, self.stats())
     }
+}
+
+fn total(cells: &[Arc<StatCells>]) -> ServerStats {
+    let mut all = ServerStats::default();
+    for cells in cells {
+        all += cells.read();
+    }
+    all
 }
 
 impl Drop for ServerHandle {

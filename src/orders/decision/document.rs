@@ -79,7 +79,7 @@ pub struct Decision {
     pub enforcement: String,
     /// The venue's name.
     pub venue: String,
-    /// The instrument's name.
+    /// The instrument's name; `/` and `:` may be in it, too.
     pub instrument: String,
     /// Buy or sell.
     pub side: Side,
@@ -147,7 +147,7 @@ impl Decision {
             verdict,
             enforcement: fields.name("enforcement")?,
             venue: fields.name("venue")?,
-            instrument: fields.name("instrument")?,
+            instrument: fields.symbol("instrument")?,
             side: fields.side()?,
             size: fields.size()?,
             price: fields.price("price")?,
@@ -319,6 +319,19 @@ impl<'a> Fields<'a> {
         Err(fault(
             field,
             "is not 1 to 64 letters, digits, '.', '_' or '-'",
+        ))
+    }
+
+    /// A name as markets write it: `BTC/USD` too.
+    fn symbol(&self, field: &str) -> Result<String, DecisionError> {
+        let text = self.text(field)?;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"./-_:".contains(&byte);
+        if (1..=64).contains(&text.len()) && text.bytes().all(plain) {
+            return Ok(text.to_owned());
+        }
+        Err(fault(
+            field,
+            "is not 1 to 64 letters, digits, or any of . / - _ :",
         ))
     }
 

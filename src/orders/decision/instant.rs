@@ -7,7 +7,8 @@ use crate::time::UnixNanos;
 /// Reads `2026-12-01T09:30:00.5Z`: UTC, marked `Z`, at most nine decimals.
 ///
 /// `None` for any other text, and before 1970 or beyond 2554.
-pub(crate) fn read_instant(text: &str) -> Option<UnixNanos> {
+#[must_use]
+pub fn read_instant(text: &str) -> Option<UnixNanos> {
     // One way to write it: no lower-case marks, no blank for the T, no offset.
     let marked = text.ends_with('Z') && text.as_bytes().get(10) == Some(&b'T');
     if !marked || text.len() > 30 {
@@ -19,7 +20,8 @@ pub(crate) fn read_instant(text: &str) -> Option<UnixNanos> {
 }
 
 /// Writes a point of time as [`read_instant`] reads it.
-pub(crate) fn write_instant(time: UnixNanos) -> String {
+#[must_use]
+pub fn write_instant(time: UnixNanos) -> String {
     humantime::format_rfc3339_nanos(UNIX_EPOCH + Duration::from_nanos(time.0)).to_string()
 }
 

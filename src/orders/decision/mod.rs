@@ -8,6 +8,7 @@ mod names;
 mod signed;
 
 pub use document::{DECISION_SCHEMA, Decision, DecisionError, Grant, Size, Verdict};
+pub use instant::{read_instant, write_instant};
 pub use json::{Json, JsonError};
 pub use keys::{KeyError, KeyTable, Role, SignatureError, Signer, Validity};
 pub use names::{order_type, order_type_name, time_in_force, time_in_force_name};

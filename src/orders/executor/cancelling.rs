@@ -19,6 +19,17 @@ impl Core {
         past.map(|past| past.view).ok_or_else(not_found)
     }
 
+    pub(super) fn read(&mut self, request: u64, agent: &str, id: ClientOrderId) {
+        if self.failed {
+            return self.answers.push_back(Answer {
+                request,
+                result: Err(log_failed()),
+            });
+        }
+        let result = self.status(agent, id);
+        self.answer(request, result);
+    }
+
     pub(super) fn cancel(&mut self, request: u64, agent: &str, id: ClientOrderId) {
         if self.failed {
             return self.answers.push_back(Answer {

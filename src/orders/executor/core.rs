@@ -26,6 +26,7 @@ pub(super) enum Effect {
     Submit(ClientOrderId),
     Cancel(ClientOrderId),
     Answer(Box<Answer>),
+    Mark(u64),
 }
 
 /// A flow that is to be started.
@@ -95,6 +96,8 @@ pub(super) struct Core {
     /// Messages that are not durable yet: their groups and sequences.
     told: VecDeque<(u64, u64)>,
     pub(super) answers: VecDeque<Answer>,
+    /// Marks that everything before them is durable.
+    pub(super) marks: VecDeque<u64>,
     pub(super) questions: BTreeMap<ClientOrderId, Question>,
     /// When orders were sent, of those in flight in this process.
     pub(super) sent: BTreeMap<ClientOrderId, Nanos>,
@@ -139,6 +142,7 @@ impl Core {
             effects: VecDeque::new(),
             told: VecDeque::new(),
             answers: VecDeque::new(),
+            marks: VecDeque::new(),
             questions: BTreeMap::new(),
             sent: BTreeMap::new(),
             heard: BTreeMap::new(),

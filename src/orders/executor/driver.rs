@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
-use super::core::{Core, Seat};
+use super::core::{Core, Effect, Seat};
 use super::counts::ExecutorCounts;
 use super::flows::{self, SharedCore};
 use super::log::IntentLog;
@@ -105,7 +105,14 @@ impl Executor {
         self.core.borrow_mut().cancel(request, agent, id);
     }
 
-    /// An order of the agent's.
+    /// Reads an order of the agent's; answered as [`Executor::submit`], when all
+    /// that it says is durable.
+    pub fn read(&mut self, request: u64, agent: &str, id: ClientOrderId) {
+        self.core.borrow_mut().read(request, agent, id);
+    }
+
+    /// An order of the agent's, as it is in memory: what it says may be ahead of
+    /// the log.
     ///
     /// # Errors
     /// [`crate::orders::Code::NotFound`], for another's exactly as for none
@@ -139,13 +146,28 @@ impl Executor {
         self.core.borrow_mut().void_unseen(decision)
     }
 
-    /// Lets an account that an overfill blocked trade again.
+    /// Keeps an account's new orders from their venues, until
+    /// [`Executor::unblock`].
+    pub fn block(&mut self, account: AccountId) {
+        self.set_blocked(account, true);
+    }
+
+    /// Lets an account that is blocked, by an overfill or by a person, trade again.
     pub fn unblock(&mut self, account: AccountId) {
-        let blocked = false;
+        self.set_blocked(account, false);
+    }
+
+    fn set_blocked(&mut self, account: AccountId, blocked: bool) {
         let mut core = self.core.borrow_mut();
-        if core.book.blocked.contains(&account) {
+        if core.book.blocked.contains(&account) != blocked {
             core.record(Record::Blocked { account, blocked });
         }
+    }
+
+    /// The accounts that take no new orders.
+    #[must_use]
+    pub fn blocked(&self) -> Vec<AccountId> {
+        self.core.borrow().book.blocked.iter().copied().collect()
     }
 
     /// Whether an account takes new orders.
@@ -202,6 +224,20 @@ impl Executor {
         self.core.borrow_mut().answers.pop_front()
     }
 
+    /// Gives the number back from [`Executor::next_mark`] when everything that is
+    /// known now is durable; never, once the log has failed.
+    pub fn mark(&mut self, number: u64) {
+        let mut core = self.core.borrow_mut();
+        if !core.failed {
+            core.after_records(Effect::Mark(number));
+        }
+    }
+
+    /// The oldest mark that was reached and not taken yet.
+    pub fn next_mark(&mut self) -> Option<u64> {
+        self.core.borrow_mut().marks.pop_front()
+    }
+
     /// What a person should look at.
     #[must_use]
     pub fn counts(&self) -> ExecutorCounts {
@@ -233,6 +269,34 @@ impl Executor {
         let mut entries: Vec<_> = core.book.orders.values().collect();
         entries.sort_by_key(|entry| entry.number);
         entries.into_iter().map(|entry| core.view(entry)).collect()
+    }
+
+    /// The oldest orders in memory of a state, or of any; `most` at most.
+    #[must_use]
+    pub fn orders_in(&self, state: Option<OrderState>, most: usize) -> Vec<OrderView> {
+        let core = self.core.borrow();
+        let is_wanted = |own: OrderState| state.is_none_or(|state| state == own);
+        let entries = core.book.orders.values();
+        let mut entries: Vec<_> = entries
+            .filter(|entry| is_wanted(entry.order.state()))
+            .collect();
+        entries.sort_unstable_by_key(|entry| entry.number);
+        entries.truncate(most);
+        entries.into_iter().map(|entry| core.view(entry)).collect()
+    }
+
+    /// How many orders in memory are in each state; looks at all of them.
+    #[must_use]
+    pub fn orders_by_state(&self) -> Vec<(OrderState, u64)> {
+        let core = self.core.borrow();
+        let mut counts: Vec<_> = OrderState::ALL.iter().map(|own| (*own, 0)).collect();
+        for entry in core.book.orders.values() {
+            let state = entry.order.state();
+            for (_, count) in counts.iter_mut().filter(|(own, _)| *own == state) {
+                *count += 1;
+            }
+        }
+        counts
     }
 
     /// The venues' names, what they declare, and whether they can be reached.

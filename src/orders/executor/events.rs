@@ -231,6 +231,7 @@ impl Core {
     pub(super) fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::Answer(answer) => self.answers.push_back(*answer),
+            Effect::Mark(number) => self.marks.push_back(number),
             Effect::Submit(id) => self.submit_to_venue(id),
             Effect::Cancel(id) => self.cancel_at_venue(id),
         }

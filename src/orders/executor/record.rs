@@ -84,6 +84,17 @@ pub enum Record {
     },
 }
 
+impl Record {
+    /// The execution that it books, or sets aside.
+    #[must_use]
+    pub const fn fill_id(&self) -> Option<FillId> {
+        match self {
+            Self::Filled { fill, .. } | Self::External { fill, .. } => Some(fill.fill_id),
+            _ => None,
+        }
+    }
+}
+
 /// A decision that was refused for good, and what it had.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Void {

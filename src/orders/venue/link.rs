@@ -50,6 +50,10 @@ struct Port {
     /// Events that found the ring full; while there are any, the host takes no
     /// requests of this shard.
     kept: VecDeque<VenueEvent>,
+    /// Who is told that events have come.
+    bell: Option<Box<dyn Fn() + Send>>,
+    /// Whether any came in this turn.
+    given: bool,
 }
 
 /// The owner of a venue that several shards trade on.
@@ -80,6 +84,8 @@ pub fn host_venue<V: Venue>(venue: V, shards: usize) -> (VenueHost<V>, Vec<Venue
             requests: from_shard,
             events: to_shard,
             kept: VecDeque::new(),
+            bell: None,
+            given: false,
         });
         links.push(VenueLink {
             requests: to_host,
@@ -101,6 +107,15 @@ pub fn host_venue<V: Venue>(venue: V, shards: usize) -> (VenueHost<V>, Vec<Venue
 }
 
 impl<V: Venue> VenueHost<V> {
+    /// Calls `bell` at the end of every turn in which the link, by its place, was
+    /// given events: to wake a thread that does not look by itself.
+    ///
+    /// # Panics
+    /// Where there is no such link.
+    pub fn ring(&mut self, link: usize, bell: Box<dyn Fn() + Send>) {
+        self.ports[link].bell = Some(bell);
+    }
+
     /// Takes at most `budget` requests of each shard and gives back what the
     /// venue says; whether there was anything to do.
     pub fn turn(&mut self, budget: usize) -> bool {
@@ -119,6 +134,13 @@ impl<V: Venue> VenueHost<V> {
                 let _ = self.ports[index].requests.pop();
                 busy = true;
                 self.give_events();
+            }
+        }
+        for port in &mut self.ports {
+            if core::mem::take(&mut port.given)
+                && let Some(bell) = &port.bell
+            {
+                bell();
             }
         }
         busy
@@ -251,6 +273,7 @@ impl<V: Venue> VenueHost<V> {
 
 impl Port {
     fn give(&mut self, event: VenueEvent) {
+        self.given = true;
         if !self.kept.is_empty() {
             self.kept.push_back(event);
             return;
@@ -262,6 +285,7 @@ impl Port {
 
     fn give_kept(&mut self) -> bool {
         let before = self.kept.len();
+        self.given |= before > 0;
         while let Some(event) = self.kept.pop_front() {
             if let Err(rtrb::PushError::Full(event)) = self.events.push(event) {
                 self.kept.push_front(event);
@@ -427,6 +451,27 @@ mod tests {
             }
         }
         assert_eq!(seen, (0..sent).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_link_with_a_bell_is_told_of_its_own_events_alone() {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        let (mut host, mut links) = hosted(2);
+        let rung = Arc::new(AtomicU32::new(0));
+        let heard = Arc::clone(&rung);
+        host.ring(
+            1,
+            Box::new(move || _ = heard.fetch_add(1, Ordering::Relaxed)),
+        );
+        links[0].submit(&limit(1, Side::Sell, 100, 5)).unwrap();
+        host.turn(16);
+        assert_eq!(rung.load(Ordering::Relaxed), 0, "another's order");
+        links[1].submit(&limit(2, Side::Sell, 101, 5)).unwrap();
+        links[1].submit(&limit(3, Side::Sell, 102, 5)).unwrap();
+        host.turn(16);
+        assert_eq!(rung.load(Ordering::Relaxed), 1, "once a turn");
+        host.turn(16);
+        assert_eq!(rung.load(Ordering::Relaxed), 1, "nothing came");
     }
 
     #[test]

@@ -1,0 +1,63 @@
+//! `pitlane sign`: what an authorizer does with a decision, by hand.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use ed25519_dalek::SigningKey;
+use ed25519_dalek::pkcs8::DecodePrivateKey;
+use pitlane::limits::DECISION_BYTES_MAX;
+use pitlane::orders::decision::{Decision, Json, Role, Signer};
+
+use super::args::SignArgs;
+use super::run::{Failure, print};
+use super::secret_file;
+
+pub(super) fn run(args: &SignArgs) -> Result<(), Failure> {
+    let path = args.key.display();
+    let pem = secret_file::read(&args.key)
+        .map_err(|error| Failure::input(format!("{path}: {error}; name a private key")))?;
+    let key = SigningKey::from_pkcs8_pem(&pem).map_err(|error| {
+        Failure::input(format!(
+            "{path}: not an Ed25519 private key in PKCS#8 PEM ({error}); \
+             make one with: pitlane keygen --out FILE"
+        ))
+    })?;
+    let (name, text) = decision_text(args)?;
+    let wrong = |what: String| Failure::input(format!("{name}: {what}"));
+    let json = Json::read(&text).map_err(|error| wrong(error.to_string()))?;
+    // As strict as the executor: a signature under something else is worth nothing.
+    let decision = Decision::read(&json).map_err(|error| wrong(error.to_string()))?;
+    let signer = Signer::new(&decision.key_id, Role::Authorizer, &key.to_bytes())
+        .map_err(|error| wrong(error.to_string()))?;
+    let canonical = json.canonical();
+    let signature = signer.sign(&canonical);
+    let canonical = String::from_utf8_lossy(&canonical);
+    print(&format!(
+        "{{\"decision\":{canonical},\"signature\":\"{signature}\"}}\n"
+    ));
+    Ok(())
+}
+
+fn decision_text(args: &SignArgs) -> Result<(String, Vec<u8>), Failure> {
+    let from_stdin = args.input.as_os_str() == "-";
+    let name = if from_stdin {
+        "the decision on stdin".to_owned()
+    } else {
+        args.input.display().to_string()
+    };
+    let bad = |error: io::Error| Failure::input(format!("{name}: {error}; name a decision's file"));
+    let source: Box<dyn Read> = if from_stdin {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(&args.input).map_err(bad)?)
+    };
+    let mut text = Vec::new();
+    let most = DECISION_BYTES_MAX as u64;
+    source.take(most + 1).read_to_end(&mut text).map_err(bad)?;
+    if text.len() as u64 > most {
+        return Err(Failure::input(format!(
+            "{name}: a decision has at most {most} bytes"
+        )));
+    }
+    Ok((name, text))
+}
