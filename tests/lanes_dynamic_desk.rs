@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pitlane::lanes::{
-    AsyncReservation, Desk, DynamicBuilder, DynamicEngine, DynamicSubmitter, LaneError, LaneKey,
-    PreTradeDriver, Wait,
+    AsyncReservation, ChainError, Decision, Desk, DynamicBuilder, DynamicEngine, DynamicSubmitter,
+    FromOrder, Heard, LaneError, LaneKey, PreTradeDriver, Wait, WaitLimit, chain,
 };
 use pitlane::time::Nanos;
 use pitlane::types::AccountId;
@@ -237,4 +237,49 @@ fn l36_a_wrapper_is_not_finalized_inside_its_own_lane() {
         .submit(LaneKey::Engine, |_: &mut Desk<Purse>| ())
         .wait();
     assert_eq!(key, Ok(()));
+}
+
+#[test]
+fn l31_l32_l35_a_chain_runs_as_one_task_and_does_not_wait() {
+    let (purse, engine, mut submitter) = start();
+    let gate = Arc::new(Mutex::new(()));
+    let shut = gate.lock().expect("gate");
+    let passes = Arc::clone(&gate);
+    // Two orders, and nothing of the account in between.
+    let bought = chain::<Purse, _, _>(FromOrder((1, 60)), move || {
+        drop(passes.lock().expect("gate"));
+        Ok(0)
+    })
+    .execute_pre_trade(
+        |sum, reserved| {
+            *sum += reserved.view();
+            Ok(Decision::Commit)
+        },
+        |_, _| Ok(()),
+    )
+    .then(|sum| {
+        assert_eq!(*sum, 60);
+        Ok(())
+    })
+    .run(&mut submitter, Wait::ForRoom);
+    let mut behind = submitter.execute_pre_trade((1, 60), Wait::ForRoom);
+    assert!(!behind.is_done() && !bought.is_done());
+    drop(shut);
+    let outcome = { bought }.wait().expect("ran");
+    assert!(outcome.end.is_completed() && outcome.retry_unsafe);
+    let refused = behind.wait().expect("ran").err();
+    assert_eq!(refused, Some("InsufficientFunds"));
+    assert_eq!(left(&purse), 40);
+    // What would wait fails, and its last hook runs.
+    let limit = WaitLimit::millis(1_000);
+    let waits = chain::<Purse, _, _>(AccountId(1), || Ok(()))
+        .wait_for_report(limit, |(), _| Ok(Heard::Enough), |()| Ok(()))
+        .run(&mut submitter, Wait::ForRoom);
+    let outcome = { waits }.wait().expect("ran");
+    assert!(matches!(outcome.end.error(), Some(ChainError::Wait(_))));
+    assert!(engine.stop_graceful(LONG).expect("stop").is_balanced());
+    let stopped = chain::<Purse, _, _>(AccountId(1), || Ok(())).run(&mut submitter, Wait::No);
+    let failure = { stopped }.wait().map(drop).expect_err("stopped");
+    assert_eq!(failure.error, LaneError::Stopped);
+    assert!(failure.payload.is_some(), "the chain comes back");
 }

@@ -28,11 +28,11 @@ use openpit::{
     Engine, EngineTraitOf, FullSync, HasAccountId, LocalSync, Mutation, Mutations, OrderOperation,
     RequestFieldAccessError, SpotFundsMarketData, SyncMode,
 };
-use pitlane::lanes::openpit::{OpenpitDriver, OpenpitError};
+use pitlane::lanes::openpit::{OpenpitConfigure, OpenpitDriver, OpenpitError};
 use pitlane::lanes::{
     AsyncEngine, Desk, DynamicBuilder, EngineBuilder, LaneError, LaneKey, Submitter, Wait,
 };
-use pitlane::types::AccountId;
+use pitlane::types::{AccountId, GroupId};
 use risk_peer::{PeerAdjustment, PeerReport, asset, instrument};
 
 const LONG: Duration = Duration::from_secs(20);
@@ -515,13 +515,10 @@ fn l14_openpit_a_finalizer_that_panics_halts_the_engine() {
     assert_eq!(codes(&refused), [RejectCode::SystemUnavailable]);
     let followed = submitter.apply_drop_copy(Box::new(order(2, "1")), Wait::ForRoom);
     assert!({ followed }.wait().expect("ran").is_ok(), "facts pass");
-    submitter
-        .submit(AccountId(2), |desk: &mut Desk<LocalDriver>| {
-            assert!(desk.driver().is_halted());
-            desk.driver().resume();
-        })
-        .wait()
-        .expect("resumed");
+    let is_halted = |desk: &mut Desk<LocalDriver>| desk.driver().is_halted();
+    assert_eq!(submitter.submit(AccountId(2), is_halted).wait(), Ok(true));
+    assert_eq!(submitter.unblock_all(Wait::No).wait(), Ok(()));
+    assert_eq!(submitter.submit(AccountId(2), is_halted).wait(), Ok(false));
     let executed = submitter.execute_pre_trade(Box::new(order(2, "1")), Wait::ForRoom);
     assert!({ executed }.wait().expect("ran").is_ok());
 }
@@ -611,4 +608,62 @@ impl<S: SyncMode> PreTradePolicy<Anybody, Anybody, (), S> for Open {
     fn name(&self) -> &'static str {
         "open"
     }
+}
+
+#[test]
+fn l04_l13_openpit_blocks_groups_and_configures_over_all_shards() {
+    let (lanes, mut submitter) = local_lanes(2, &Log::default());
+    let (us, accounts) = (
+        GroupId::new(7).expect("a group"),
+        far_apart().map(AccountId),
+    );
+    for account in accounts {
+        let adjusted = submitter.apply_account_adjustment(account, dollars("100"), Wait::ForRoom);
+        { adjusted }.wait().expect("seeded");
+    }
+    let verdicts = |submitter: &mut Submitter<_>| {
+        far_apart().map(|account| {
+            let checked = submitter.check_order(Box::new(order(account, "1")), Wait::ForRoom);
+            { checked }
+                .wait()
+                .expect("ran")
+                .map_err(|rejects| codes(&rejects))
+        })
+    };
+    let blocked = || Err(vec![RejectCode::AccountBlocked]);
+    assert_eq!(verdicts(&mut submitter), [Ok(()), Ok(())]);
+    let mut joined = submitter.join_group(accounts.to_vec(), us, Wait::No);
+    assert_eq!(joined.wait(), Ok(()));
+    let mut stopped = submitter.block_group(us, "a planted block".into(), Wait::No);
+    assert_eq!(stopped.wait(), Ok(()));
+    assert_eq!(verdicts(&mut submitter), [blocked(), blocked()]);
+    let mut left = submitter.leave_group(vec![accounts[1]], us, Wait::No);
+    assert_eq!(left.wait(), Ok(()));
+    assert_eq!(verdicts(&mut submitter), [blocked(), Ok(())]);
+    let mut again = submitter.leave_group(vec![accounts[1]], us, Wait::No);
+    let failure = again.wait().expect_err("not in it");
+    assert!(matches!(
+        failure.error,
+        LaneError::Driver(OpenpitError::Group(_))
+    ));
+    // That is the crate's engine-wide block, which is another one.
+    assert_eq!(submitter.unblock_all(Wait::No).wait(), Ok(()));
+    assert_eq!(verdicts(&mut submitter), [blocked(), Ok(())]);
+    assert_eq!(submitter.unblock_group(us, Wait::No).wait(), Ok(()));
+    assert_eq!(verdicts(&mut submitter), [Ok(()), Ok(())]);
+    let seen = Arc::new(Mutex::new(HashSet::new()));
+    let notes = Arc::clone(&seen);
+    let mut configured = submitter.configure(
+        OpenpitConfigure::new(move |engine: &Engine<Traded<LocalSync>>| {
+            engine
+                .accounts()
+                .block(PeerAccount::from_u64(far_apart()[0]), "one".into());
+            notes.lock().expect("notes").insert(thread::current().id());
+        }),
+        Wait::No,
+    );
+    assert_eq!(configured.wait(), Ok(()));
+    assert_eq!(seen.lock().expect("seen").len(), 2, "on each shard");
+    assert_eq!(verdicts(&mut submitter), [blocked(), Ok(())]);
+    assert!(lanes.stop_graceful(LONG).expect("stop").is_balanced());
 }

@@ -106,7 +106,7 @@ impl<T: Send, E: Send, P: Send> LaneFuture<T, E, P> {
         self.wait_until(Instant::now().checked_add(timeout))
     }
 
-    fn wait_until(&mut self, deadline: Option<Instant>) -> Option<Outcome<T, E, P>> {
+    pub(super) fn wait_until(&mut self, deadline: Option<Instant>) -> Option<Outcome<T, E, P>> {
         if let Some(slot) = self.slot
             && !self.is_done()
         {

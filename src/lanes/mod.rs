@@ -18,6 +18,9 @@ mod barrier;
 mod batch;
 mod builder;
 mod chain;
+mod change;
+mod change_calls;
+mod change_future;
 mod completion;
 mod desk;
 mod desk_calls;
@@ -54,7 +57,9 @@ mod risk_driver;
 mod sequencer;
 mod shared;
 mod shared_future;
+mod shared_risk;
 mod slab;
+mod spread;
 mod stop;
 mod submitter;
 mod sync;
@@ -68,8 +73,11 @@ pub use builder::{EngineBuilder, Here, Inline};
 pub use chain::{
     AccountSteps, Adjusted, Chain, ChainEnd, ChainError, ChainFuture, ChainOutcome, ChainRunner,
     ChainSource, CheckVerdict, Checked, Decision, Followed, FromOrder, Heard, HookError,
-    HookResult, OfAccount, OfGroup, OfOrder, Reserved, Settled, Source, WaitLimit, chain,
+    HookResult, OfAccount, OfGroup, OfOrder, Reserved, RunsChains, Settled, Source, WaitLimit,
+    chain,
 };
+pub use change::{Change, ChangeOf, ControlDriver};
+pub use change_future::{ChangeFuture, ChangeOutcome};
 pub use desk::Desk;
 pub use desk_calls::{CallFuture, OrderFuture, Wait};
 pub use driver::{LocalDriver, Rest};
@@ -87,6 +95,7 @@ pub use pre_trade::PreTradeDriver;
 pub use risk_driver::RiskError;
 pub use sequencer::{Everywhere, Sequencer};
 pub use shared_future::SharedFuture;
+pub use shared_risk::SharedRisk;
 pub use stop::{StopError, StopReport};
 pub use submitter::{Class, Submitter};
 #[doc(hidden)]

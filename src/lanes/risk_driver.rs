@@ -1,16 +1,20 @@
 //! Our own risk engine behind the typed calls (rule L1).
 
+use std::sync::Arc;
+
 use crate::risk::{
-    AdjustError, Adjustment, DropCopy, ExecuteError, ExecutionReport, Rejects, ReportOutcome,
-    RequestToken, ReservationToken, RetireError, RiskEngine, TokenError,
+    AdjustError, Adjustment, BlockError, ConfigError, DropCopy, ExecuteError, ExecutionReport,
+    LookupError, Rejects, ReportOutcome, RequestToken, ReservationToken, RetireError, RiskConfig,
+    RiskEngine, TokenError,
 };
 use crate::time::Nanos;
-use crate::types::{AccountId, Order};
+use crate::types::{AccountId, AssetId, Order, RejectCode};
 
+use super::change::{Change, ChangeOf, ControlDriver};
 use super::pre_trade::PreTradeDriver;
 
 /// The risk engine's own failures; refusals of orders are values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RiskError {
     /// A token that the call needs is of no use.
@@ -22,6 +26,15 @@ pub enum RiskError {
     /// An account cannot be retired.
     #[error(transparent)]
     Retire(#[from] RetireError),
+    /// There is no such account, or no such block.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// A change names an account that is not known.
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
+    /// A configuration was refused; the old one stays.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
 }
 
 impl PreTradeDriver for RiskEngine {
@@ -131,5 +144,47 @@ impl PreTradeDriver for RiskEngine {
     fn abandon(&mut self, request: RequestToken) {
         // Stale only where the account went with it; nothing is left then.
         let _ = Self::abandon(self, request);
+    }
+}
+
+impl ControlDriver for RiskEngine {
+    type Cause = RejectCode;
+    type Currency = AssetId;
+    type Config = Arc<RiskConfig>;
+
+    fn change(&mut self, change: &ChangeOf<Self>) -> Result<(), RiskError> {
+        match change {
+            Change::BlockAccount(account, cause) => self.block_account(*account, *cause)?,
+            Change::ReplaceBlock(account, cause) => self.replace_block(*account, *cause)?,
+            Change::UnblockAccount(account) => self.unblock_account(*account)?,
+            Change::BlockGroup(group, cause) => self.block_group(*group, *cause),
+            Change::ReplaceGroupBlock(group, cause) => self.replace_group_block(*group, *cause)?,
+            Change::UnblockGroup(group) => self.unblock_group(*group),
+            Change::GroupCurrency(group, currency) => self.set_group_currency(*group, *currency),
+            Change::JoinGroup(accounts, group) => {
+                for account in accounts {
+                    // All are known, or none joins.
+                    self.group_of(*account)?;
+                }
+                for account in accounts {
+                    self.register(*account, *group)?;
+                }
+            }
+            Change::LeaveGroup(accounts, group) => {
+                for account in accounts {
+                    self.group_of(*account)?;
+                }
+                for account in accounts {
+                    if self.group_of(*account)? == Some(*group) {
+                        self.unregister(*account)?;
+                    }
+                }
+            }
+            Change::UnblockAll => self.unblock_all(),
+            Change::Configure(config) => {
+                self.reconfigure(config)?;
+            }
+        }
+        Ok(())
     }
 }

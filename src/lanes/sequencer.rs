@@ -10,14 +10,13 @@ use super::future::{LaneFuture, Outcome};
 use super::key::LaneKey;
 use super::observer::Observer;
 use super::operation::Work;
-use super::submitter::{Class, Patience, Submitter};
+use super::submitter::{Patience, Submitter};
 use super::sync::Mutex;
 use super::wake::lock;
 
-/// Sends the same work to every shard, so that all shards run what was sent
-/// through one sequencer in the same order: group blocks that span shards, a
-/// change of configuration, `unblock_all`. Keep one for each engine; it takes a
-/// lock, and is for what happens rarely.
+/// Sends the same work to every shard; all shards run what was sent so, and the
+/// changes that submitters send, in one order. It takes a lock, and is for what
+/// happens rarely.
 pub struct Sequencer<D: LocalDriver, O: Observer, C: Clock> {
     submitter: Mutex<Submitter<D, O, C>>,
 }
@@ -39,9 +38,8 @@ impl<D: LocalDriver, O: Observer, C: Clock> Sequencer<D, O, C> {
     /// before. Waits for room; may use what is reserved for facts.
     ///
     /// # Errors
-    /// [`Stopped`](LaneError::Stopped): some shards may have taken it, and those
-    /// run or abort it as the stop says.
-    /// [`ReentrantLane`](LaneError::ReentrantLane) on one of the workers: no
+    /// [`Stopped`](LaneError::Stopped), and
+    /// [`ReentrantLane`](LaneError::ReentrantLane) on one of the workers; no
     /// shard has taken it.
     pub fn everywhere<F, T>(&self, work: F) -> Result<Everywhere<T>, LaneError>
     where
@@ -49,19 +47,9 @@ impl<D: LocalDriver, O: Observer, C: Clock> Sequencer<D, O, C> {
         T: Send + 'static,
     {
         let mut submitter = lock(&self.submitter);
-        if super::reentry::in_engine(submitter.core.id) {
-            return Err(LaneError::ReentrantLane);
-        }
-        let shards = submitter.core.shards();
-        let mut futures = Vec::with_capacity(usize::from(shards));
-        for shard in 0..shards {
-            let operation = Work(work.clone());
-            let patience = Patience::Until(None);
-            let future = submitter
-                .operate_on(shard, LaneKey::Engine, operation, Class::Fact, patience)
-                .map_err(|refused| refused.error)?;
-            futures.push(future);
-        }
+        let shards = 0..submitter.core.shards();
+        let operations = shards.map(|shard| (shard, Work(work.clone()))).collect();
+        let futures = submitter.spread(LaneKey::Engine, operations, Patience::Until(None))?;
         Ok(Everywhere { futures })
     }
 }
@@ -83,8 +71,7 @@ impl<T: Send> Everywhere<T> {
 }
 
 impl<D: LocalDriver, O: Observer, C: Clock + Send + Sync + 'static> super::AsyncEngine<D, O, C> {
-    /// A sequencer for what crosses shards; make one for each engine, because
-    /// two of them do not agree on an order.
+    /// A sequencer for what crosses shards.
     ///
     /// # Errors
     /// As for [`submitter`](Self::submitter), of which it uses one.

@@ -45,6 +45,9 @@ pub(crate) struct Core<D: LocalDriver, O, C> {
     pub(crate) lists: Arc<[NodeList]>,
     /// Where a stop sleeps until lanes are finished.
     pub(crate) stopper: Sleeper,
+    /// Held while something is sent to several shards, so that all see the same
+    /// order of what is.
+    pub(crate) sequence: Mutex<()>,
     registry: Mutex<Registry>,
 }
 
@@ -84,6 +87,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Core<D, O, C> {
             observer_health: Arc::default(),
             clock,
             stopper: Sleeper::new(),
+            sequence: Mutex::new(()),
             registry: Mutex::new(Registry::default()),
         }
     }

@@ -295,12 +295,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
         class: Class,
         patience: Patience,
     ) -> Result<(), LaneError> {
-        if let Patience::Until(Some(deadline)) = patience
-            && Instant::now() >= deadline
-        {
-            self.hooks.tell(|hooks| hooks.on_submit_cancelled(key));
-            return Err(LaneError::SubmitCancelled);
-        }
+        self.look_at_deadline(key, patience)?;
         if reentry::in_lane(self.core.id, crate::types::ShardId(shard)) {
             return Err(LaneError::ReentrantLane);
         }
@@ -325,6 +320,22 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
             self.cell.leave();
         }
         result
+    }
+
+    /// Refuses what has no time left (rule L24).
+    #[inline]
+    pub(super) fn look_at_deadline(
+        &mut self,
+        key: LaneKey,
+        patience: Patience,
+    ) -> Result<(), LaneError> {
+        if let Patience::Until(Some(deadline)) = patience
+            && Instant::now() >= deadline
+        {
+            self.hooks.tell(|hooks| hooks.on_submit_cancelled(key));
+            return Err(LaneError::SubmitCancelled);
+        }
+        Ok(())
     }
 
     /// Whether a ring has a place for one more than `staged` messages.
@@ -395,10 +406,26 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
         shard: u16,
         key: LaneKey,
         deadline: Option<Instant>,
-        mut there: impl FnMut(&mut Self) -> bool,
+        there: impl FnMut(&mut Self) -> bool,
         sleep: impl Fn(&Self, Duration),
     ) -> Result<(), LaneError> {
         self.cell.wait(shard);
+        let outcome = self.wait_inside(shard, key, deadline, there, sleep);
+        self.cell.resume(shard);
+        outcome
+    }
+
+    /// As [`wait_for`](Self::wait_for), for a submitter that is inside of
+    /// `shard`, but not about to push.
+    #[cold]
+    pub(super) fn wait_inside(
+        &mut self,
+        shard: u16,
+        key: LaneKey,
+        deadline: Option<Instant>,
+        mut there: impl FnMut(&mut Self) -> bool,
+        sleep: impl Fn(&Self, Duration),
+    ) -> Result<(), LaneError> {
         let begun = Instant::now();
         let slow = self.core.settings.slow_submit;
         let mut attempt = 0;
@@ -426,7 +453,6 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
                 sleep(self, left.min(slow));
             }
         };
-        self.cell.resume(shard);
         let waited_ns = nanos(begun.elapsed());
         self.hooks
             .tell(|hooks| hooks.on_queue_full_blocked(key, waited_ns));
@@ -446,7 +472,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
 
     /// Pushes one message that has room, with its ticket.
     #[inline]
-    fn push(&mut self, shard: u16, mut message: Message<D>) {
+    pub(super) fn push(&mut self, shard: u16, mut message: Message<D>) {
         let gate = &self.core.gates[usize::from(shard)];
         if let Some(ticket) = gate.tickets.take(1) {
             message.ticket = ticket;
@@ -466,7 +492,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
 
     /// The clock, where this operation is one that is watched.
     #[inline]
-    fn stamp(&mut self) -> Option<Nanos> {
+    pub(super) fn stamp(&mut self) -> Option<Nanos> {
         if self.samples() {
             Some(self.core.clock.now())
         } else {
@@ -475,7 +501,7 @@ impl<D: LocalDriver, O: Observer, C: Clock> Submitter<D, O, C> {
     }
 
     #[inline]
-    fn tell_enqueued(&mut self, shard: u16, key: LaneKey, stamp: Option<Nanos>) {
+    pub(super) fn tell_enqueued(&mut self, shard: u16, key: LaneKey, stamp: Option<Nanos>) {
         if stamp.is_some() {
             // Where the worker is: one cache line from it.
             let _ = self.rings[usize::from(shard)].slots();

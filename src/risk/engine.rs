@@ -207,3 +207,43 @@ impl RiskEngine {
         profile
     }
 }
+
+/// What `lanes::SharedRisk` relies on: of an engine without custom policies
+/// only the list of dropped owners minds which thread it is on.
+const _: fn(RiskEngine) = |engine| {
+    fn is_send(_: impl Send) {}
+    let RiskEngine {
+        shard,
+        rules,
+        version,
+        shared,
+        seats,
+        accounts,
+        meters,
+        pool,
+        orders,
+        holdings,
+        positions,
+        market,
+        duplicates,
+        books,
+        credit,
+        pnl,
+        group_blocks,
+        fills,
+        duplicate_fills,
+        quarantined,
+        quarantine_dropped,
+        cancels,
+        custom: _,
+        mutations: _,
+        assets,
+        maintained,
+        dropped: _,
+    } = engine;
+    is_send((shard, rules, version, shared, seats, accounts));
+    is_send((meters, pool, orders, holdings, positions, market));
+    is_send((duplicates, books, credit, pnl, group_blocks, fills));
+    is_send((duplicate_fills, quarantined, quarantine_dropped, cancels));
+    is_send((assets, maintained));
+};

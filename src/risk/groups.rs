@@ -91,6 +91,16 @@ impl RiskEngine {
         Ok(currency.and_then(|asset| config.asset("currency", asset).ok()))
     }
 
+    /// Sets the currency of a group's accounts, or leaves them the general one.
+    /// The next configuration says it anew.
+    pub fn set_group_currency(&mut self, group: GroupId, currency: Option<AssetId>) {
+        let currencies = &mut self.rules.config.group_currency;
+        match currency {
+            Some(asset) => drop(currencies.insert(group, asset.into())),
+            None => drop(currencies.remove(&group)),
+        }
+    }
+
     /// Sets a quote for everyone, a group, or an account.
     ///
     /// # Errors

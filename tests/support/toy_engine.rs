@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
-use pitlane::lanes::{Desk, LaneKey, PreTradeDriver};
+use pitlane::lanes::{Change, ChangeOf, ControlDriver, Desk, LaneKey, PreTradeDriver};
 use pitlane::time::Nanos;
 use pitlane::types::{AccountId, ShardId};
 
@@ -234,5 +234,31 @@ impl PreTradeDriver for Toy {
     }
     fn panicked(&mut self, _key: Option<LaneKey>) {
         self.note("panicked", 0);
+    }
+}
+
+impl ControlDriver for Toy {
+    type Cause = u64;
+    type Currency = u64;
+    type Config = u64;
+
+    /// Notes what is changed; a cause of `FAIL` fails.
+    fn change(&mut self, change: &ChangeOf<Self>) -> Result<(), ToyError> {
+        let (what, number) = match change {
+            Change::BlockAccount(_, cause) => ("block", *cause),
+            Change::BlockGroup(_, cause) => ("block_group", *cause),
+            Change::UnblockGroup(group) => ("unblock_group", u64::from(group.get())),
+            Change::GroupCurrency(_, currency) => ("currency", currency.unwrap_or(0)),
+            Change::JoinGroup(accounts, _) => ("join", accounts.iter().map(|a| a.0).sum()),
+            Change::LeaveGroup(accounts, _) => ("leave", accounts.iter().map(|a| a.0).sum()),
+            Change::UnblockAll => ("unblock_all", 0),
+            Change::Configure(config) => ("configure", *config),
+            _ => ("other", 0),
+        };
+        if number == FAIL {
+            return Err(ToyError);
+        }
+        self.note(what, number);
+        Ok(())
     }
 }

@@ -9,8 +9,10 @@ use crate::time::Clock;
 
 use super::super::desk::Desk;
 use super::super::desk_calls::Wait;
-use super::super::error::{Failure, LaneError};
+use super::super::dynamic::DynamicSubmitter;
+use super::super::error::{Failure, LaneError, Refused};
 use super::super::future::LaneFuture;
+use super::super::key::LaneKey;
 use super::super::observer::Observer;
 use super::super::pre_trade::PreTradeDriver;
 use super::super::submitter::{Class, Submitter};
@@ -187,11 +189,10 @@ impl<D: PreTradeDriver, S: 'static, K> Chain<D, S, K> {
     }
 
     /// Sends the chain; see [`ChainRunner::run`].
-    pub fn run<O: Observer, C: Clock>(
-        self,
-        submitter: &mut Submitter<Desk<D>, O, C>,
-        wait: Wait,
-    ) -> ChainFuture<D, S> {
+    ///
+    /// In the dynamic strategy a chain does not wait: one that comes to a wait
+    /// fails there, with [`ChainError::Wait`](super::ChainError::Wait).
+    pub fn run(self, submitter: &mut impl RunsChains<D>, wait: Wait) -> ChainFuture<D, S> {
         ChainRunner { parts: self.parts }.run(submitter, wait)
     }
 }
@@ -294,11 +295,7 @@ impl<D: PreTradeDriver, S: 'static> ChainRunner<D, S> {
     /// its payload: `Full`, `Stopped`, `SubmitCancelled`, `ReentrantLane` inside
     /// the chain's own lane, and at once `MissingAccountId`. No code of the
     /// chain ran then.
-    pub fn run<O: Observer, C: Clock>(
-        self,
-        submitter: &mut Submitter<Desk<D>, O, C>,
-        wait: Wait,
-    ) -> ChainFuture<D, S> {
+    pub fn run(self, submitter: &mut impl RunsChains<D>, wait: Wait) -> ChainFuture<D, S> {
         let Some(key) = self.parts.source.key() else {
             return LaneFuture::ready(Err(Failure {
                 error: LaneError::MissingAccountId,
@@ -306,7 +303,7 @@ impl<D: PreTradeDriver, S: 'static> ChainRunner<D, S> {
             }));
         };
         submitter
-            .operate(key, self, Class::Order, wait.patience())
+            .send_chain(key, self, wait)
             .unwrap_or_else(|refused| {
                 LaneFuture::ready(Err(Failure {
                     error: refused.error,
@@ -314,6 +311,47 @@ impl<D: PreTradeDriver, S: 'static> ChainRunner<D, S> {
                 }))
             })
     }
+}
+
+type Sent<D, S> = Result<ChainFuture<D, S>, Refused<ChainRunner<D, S>>>;
+
+/// A submitter of either strategy, for chains.
+pub trait RunsChains<D: PreTradeDriver>: sealed::Sealed {
+    #[doc(hidden)]
+    fn send_chain<S: 'static>(
+        &mut self,
+        key: LaneKey,
+        chain: ChainRunner<D, S>,
+        wait: Wait,
+    ) -> Sent<D, S>;
+}
+
+macro_rules! runs_chains {
+    ($Submitter:ident $(where $($bound:tt)*)?) => {
+        impl<D: PreTradeDriver, O: Observer, C: Clock> sealed::Sealed
+            for $Submitter<Desk<D>, O, C> {}
+
+        impl<D: PreTradeDriver, O: Observer, C: Clock> RunsChains<D>
+            for $Submitter<Desk<D>, O, C>
+        $(where $($bound)*)?
+        {
+            fn send_chain<S: 'static>(
+                &mut self,
+                key: LaneKey,
+                chain: ChainRunner<D, S>,
+                wait: Wait,
+            ) -> Sent<D, S> {
+                self.operate(key, chain, Class::Order, wait.patience())
+            }
+        }
+    };
+}
+
+runs_chains!(Submitter);
+runs_chains!(DynamicSubmitter where Desk<D>: Send);
+
+mod sealed {
+    pub trait Sealed {}
 }
 
 impl<D: PreTradeDriver, S, K> fmt::Debug for Chain<D, S, K> {

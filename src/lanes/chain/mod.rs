@@ -17,7 +17,7 @@ mod steps;
 mod wait;
 mod waiting;
 
-pub use builder::{Chain, ChainFuture, ChainRunner, chain};
+pub use builder::{Chain, ChainFuture, ChainRunner, RunsChains, chain};
 pub use outcome::{ChainEnd, ChainError, ChainOutcome};
 pub use result::{
     Adjusted, CheckVerdict, Checked, Decision, Followed, HookError, HookResult, Reserved, Settled,

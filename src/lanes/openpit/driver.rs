@@ -1,4 +1,7 @@
 //! The crate's engine as a lane's driver.
+//!
+//! SAFETY: what is unsafe here is a promise that its caller makes; place.rs
+//! relies on it.
 #![allow(unsafe_code)]
 
 use core::borrow::Borrow;
@@ -7,13 +10,14 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ::openpit::param::AccountGroupIdError;
 use ::openpit::pretrade::{
     DropCopyOperation, PostTradeResult, PreTradeRequest, PreTradeReservation, Reject, RejectCode,
     RejectScope, Rejects,
 };
 use ::openpit::{
-    AccountAdjustmentBatchError, AccountAdjustmentBatchResult, AccountRetirementError, Engine,
-    EngineTrait, FullSync, HasAccountId, param,
+    AccountAdjustmentBatchError, AccountAdjustmentBatchResult, AccountBlockError,
+    AccountGroupError, AccountRetirementError, Engine, EngineTrait, FullSync, HasAccountId, param,
 };
 
 use crate::lanes::key::LaneKey;
@@ -65,6 +69,15 @@ pub enum OpenpitError {
     /// An account cannot be retired.
     #[error(transparent)]
     Retire(#[from] AccountRetirementError),
+    /// A block of an account or a group cannot be changed.
+    #[error(transparent)]
+    Block(#[from] AccountBlockError),
+    /// A change of membership was refused; nobody joined or left.
+    #[error(transparent)]
+    Group(#[from] AccountGroupError),
+    /// The crate keeps this group for itself.
+    #[error(transparent)]
+    GroupId(AccountGroupIdError),
 }
 
 /// A started request, and whose it is.
@@ -103,7 +116,6 @@ impl<T: EngineTrait<Sync = FullSync>> OpenpitDriver<T, Arc<Engine<T>>> {
     /// not ask it of a policy of yours, so its types do not say it.
     #[must_use]
     pub unsafe fn leased(self) -> OpenpitDriver<T, Arc<Engine<T>>, Leased> {
-        // SAFETY: nothing here needs it; place.rs relies on the promise above.
         OpenpitDriver {
             engine: self.engine,
             halted: self.halted,
@@ -114,8 +126,7 @@ impl<T: EngineTrait<Sync = FullSync>> OpenpitDriver<T, Arc<Engine<T>>> {
 }
 
 impl<T: EngineTrait, E: Borrow<Engine<T>>, P: Place> OpenpitDriver<T, E, P> {
-    /// The engine, for what has no typed call: `accounts()`, `configure()`. Use
-    /// it in its lane, by `submit`.
+    /// The engine, for what has no typed call. Use it in its lane, by `submit`.
     pub fn engine(&self) -> &Engine<T> {
         self.engine.borrow()
     }

@@ -12,10 +12,12 @@
 //! verdicts come back as futures. What the engine promises about accounts it
 //! needs an order for; the lanes keep it.
 
+mod control;
 mod driver;
 mod place;
 mod view;
 
+pub use control::OpenpitConfigure;
 pub use driver::{OpenpitDriver, OpenpitError};
 pub use place::{AtHome, Leased, Place};
 pub use view::{OpenpitCopyView, OpenpitView};
