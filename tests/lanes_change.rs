@@ -77,7 +77,7 @@ macro_rules! everything_is_changed {
         };
         move |submitter: &mut $submitter<_>| {
             let all: Vec<_> = (1..=ACCOUNTS).map(AccountId).collect();
-            let free = vec![None; ACCOUNTS as usize];
+            let free = vec![None; all.len()];
             let half = |cause| -> Vec<Option<RejectCode>> {
                 (1..=ACCOUNTS)
                     .map(|id| (id <= 4).then_some(cause))

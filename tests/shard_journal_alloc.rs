@@ -57,7 +57,7 @@ fn o04_orders_beside_an_authority_that_holds_allocate_nothing() {
     let clock = SimClock::new(UnixNanos(1_796_000_000_000_000_000));
     let gold = BTreeMap::from([("GOLD".to_owned(), INSTRUMENT)]);
     let settings = AuthorizerSettings {
-        signer: Signer::new("authorizer-1", Role::Authorizer, &[1; 32]).unwrap(),
+        signer: Some(Signer::new("authorizer-1", Role::Authorizer, &[1; 32]).unwrap()),
         instruments: BTreeMap::from([("sim".to_owned(), gold)]),
         skew: Duration::ZERO,
         clock: Box::new(clock),

@@ -9,6 +9,7 @@ pub mod demo;
 pub mod flow;
 mod progress;
 pub mod scenario;
+mod secrets;
 pub mod server;
 pub mod session;
 pub mod wire;

@@ -365,7 +365,13 @@ fn o31_admins_list_orders_and_block_accounts() {
     assert_eq!(ops.post("/v1/admin/blocks/1", ""), (200, blocked));
     assert_eq!(
         ops.get("/v1/admin/blocks"),
-        (200, json!({ "accounts": ["1"] }))
+        (
+            200,
+            json!({ "blocks": [
+            { "account": "1", "cause": "AccountBlocked" },
+            { "account": "1", "cause": "executor" },
+        ] })
+        )
     );
     let order = body(4, "a", 1, Side::Buy, "100");
     let refused = a.refused("POST", "/v1/orders", &order);

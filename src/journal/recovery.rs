@@ -17,6 +17,8 @@ use super::writer::Position;
 pub struct Recovered {
     /// What was read.
     pub summary: Summary,
+    /// The journal's number: what it has, or what a new one was given.
+    pub number: u64,
     /// Where a torn tail was cut, if there was one.
     pub cut: Option<Place>,
 }
@@ -57,14 +59,19 @@ pub(super) fn recover<S: Storage>(
     } else {
         Some(zero_behind(storage, end)?)
     };
+    let number = if file.is_some() {
+        summary.journal
+    } else {
+        journal
+    };
     Ok(Opened {
-        recovered: Recovered { summary, cut },
+        recovered: Recovered {
+            summary,
+            number,
+            cut,
+        },
         position: Position {
-            journal: if file.is_some() {
-                summary.journal
-            } else {
-                journal
-            },
+            journal: number,
             segment: end.segment,
             unit: end.offset / UNIT_BYTES as u64,
             next: end.sequence,

@@ -20,7 +20,7 @@ const NO_TIME: Duration = Duration::ZERO;
 fn authorizer(shards: usize) -> (Authorizer, Vec<AuthorityEnd>) {
     let gold = BTreeMap::from([("GOLD".to_owned(), InstrumentId(1))]);
     let settings = AuthorizerSettings {
-        signer: Signer::new("authorizer-1", Role::Authorizer, &[1; 32]).unwrap(),
+        signer: Some(Signer::new("authorizer-1", Role::Authorizer, &[1; 32]).unwrap()),
         instruments: BTreeMap::from([("sim".to_owned(), gold)]),
         skew: Duration::from_secs(5),
         clock: Box::new(SimClock::new(UnixNanos(1_796_000_000_000_000_000))),

@@ -62,7 +62,7 @@ pub(crate) fn keys() -> KeyTable {
 pub(crate) fn settings(clock: &SimClock) -> AuthorizerSettings {
     let gold = BTreeMap::from([("GOLD".to_owned(), INSTRUMENT)]);
     AuthorizerSettings {
-        signer: signer(),
+        signer: Some(signer()),
         instruments: BTreeMap::from([("sim".to_owned(), gold.clone()), ("far".to_owned(), gold)]),
         skew: SKEW,
         clock: Box::new(clock.clone()),

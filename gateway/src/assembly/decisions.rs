@@ -1,20 +1,23 @@
-//! The executor of decisions, from the configuration: its journal, its way to the
-//! venue, its keys.
+//! Authorizer and executor of decisions, from the configuration: keys, the journal,
+//! the ways to the venue and to the accounts' shards.
 
 use std::collections::BTreeMap;
 
 use pitlane::journal::storage::SystemStorage;
-use pitlane::orders::decision::{KeyTable, Role, Validity};
+use pitlane::orders::decision::{KeyTable, Role, Signer, Validity};
 use pitlane::orders::executor::{
-    Authority, Away, ExecutorSettings, JournalLog, Message, NoHistory, OpenedLog, Receiver, Record,
+    Authority, ExecutorSettings, JournalLog, NoHistory, OpenedLog, Record,
 };
 use pitlane::orders::venue::VenueLink;
-use pitlane::types::FillId;
+use pitlane::shard::authority::{AuthorityEnd, Authorizer, AuthorizerSettings};
+use pitlane::time::SystemClock;
+use pitlane::types::{FillId, InstrumentId};
 
 use super::journals::{how, number};
 use super::{Layout, StartError};
 use crate::config::Config;
-use crate::control::{ExecutorSetup, ExecutorStart, ExecutorThread};
+use crate::control::{ExecutorSetup, ExecutorStart, ExecutorThread, VenueWay};
+use crate::secrets;
 
 /// An executor whose journal was read, and that has no venue yet.
 pub(super) struct OpenedExecutor {
@@ -24,23 +27,6 @@ pub(super) struct OpenedExecutor {
 
 /// Where the executor's journal is, in the folder of the journals.
 const FOLDER: &str = "executor";
-
-/// Nobody settles here: messages are for an authorizer elsewhere.
-#[derive(Default)]
-struct Nobody {
-    taken: u64,
-}
-
-impl Receiver for Nobody {
-    fn offer(&mut self, message: &Message) -> Result<(), Away> {
-        self.taken = message.sequence;
-        Ok(())
-    }
-
-    fn taken(&mut self) -> Result<u64, Away> {
-        Ok(self.taken)
-    }
-}
 
 impl OpenedExecutor {
     /// Opens the journal; none where the HTTP side is off.
@@ -75,24 +61,78 @@ impl OpenedExecutor {
         self,
         config: &Config,
         venue: VenueLink,
+        authorizer: &Authorizer,
     ) -> Result<ExecutorThread, StartError> {
         let Self { start, opened } = self;
-        let instruments: BTreeMap<_, _> = config
-            .instruments
-            .iter()
-            .map(|entry| (entry.symbol.clone(), entry.id))
-            .collect();
+        let bell = start.bell();
+        let receiver = authorizer.receiver(opened.recovered.number, bell);
         let setup = ExecutorSetup {
             settings: settings(config)?,
-            venues: vec![(config.venue.name.clone(), Box::new(venue), instruments)],
+            venues: vec![VenueWay {
+                name: config.venue.name.clone(),
+                venue: Box::new(venue),
+                instruments: instruments(config),
+            }],
             log: opened.log,
             records: opened.records,
             history: Box::new(NoHistory),
-            authority: Box::new(|| Authority::Remote(Box::<Nobody>::default())),
+            authority: Box::new(|| Authority::Remote(Box::new(receiver))),
+            authorizer: Some(authorizer.clone()),
             requests_max: config.executor.requests_max,
         };
         start.start(setup).map_err(StartError::Thread)
     }
+}
+
+fn instruments(config: &Config) -> BTreeMap<String, InstrumentId> {
+    let entries = config.instruments.iter();
+    entries
+        .map(|entry| (entry.symbol.clone(), entry.id))
+        .collect()
+}
+
+/// The authorizer, and each shard's end of it.
+///
+/// # Errors
+/// Its key cannot be read, or is none of those that the executor takes.
+pub(super) fn authorizer(
+    config: &Config,
+    shards: u16,
+) -> Result<(Authorizer, Vec<AuthorityEnd>), StartError> {
+    let settings = AuthorizerSettings {
+        signer: signer(config)?,
+        instruments: BTreeMap::from([(config.venue.name.clone(), instruments(config))]),
+        skew: config.authorizer.skew,
+        clock: Box::new(SystemClock::new()),
+    };
+    // With HTTP no shard is inline: each looks by itself.
+    let bells = (0..shards).map(|_| None).collect();
+    Ok(Authorizer::new(settings, bells))
+}
+
+/// The key that decisions are signed with, if they are made here.
+///
+/// # Errors
+/// As [`authorizer`].
+pub(super) fn signer(config: &Config) -> Result<Option<Signer>, StartError> {
+    let Some(file) = &config.authorizer.key_file else {
+        return Ok(None);
+    };
+    let key_id = &config.authorizer.key_id;
+    let key = secrets::signing_key(file).map_err(StartError::Authorizer)?;
+    let own = config.keys.iter().find(|entry| entry.key_id == *key_id);
+    let public = key.verifying_key().to_bytes();
+    if own.is_none_or(|entry| entry.public_key != public) {
+        return Err(StartError::Authorizer(format!(
+            "{}: its public key is not that of the [[key]] {key_id:?}, so that no decision of \
+             it would be taken; write public_key = \"{}\" there",
+            file.display(),
+            data_encoding::HEXLOWER.encode(&public)
+        )));
+    }
+    Signer::new(key_id, Role::Authorizer, &key.to_bytes())
+        .map(Some)
+        .map_err(|error| StartError::Authorizer(error.to_string()))
 }
 
 fn settings(config: &Config) -> Result<ExecutorSettings, StartError> {

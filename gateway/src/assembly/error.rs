@@ -88,6 +88,9 @@ pub enum StartError {
         /// Why.
         error: KeyError,
     },
+    /// The authorizer's private key cannot be used.
+    #[error("[authorizer] key_file: {0}")]
+    Authorizer(String),
     /// The HTTP side cannot be started.
     #[error("{0}")]
     Http(#[from] HttpError),

@@ -16,6 +16,7 @@ use pitlane::orders::venue::distant::{DistantConfig, DistantVenue};
 use pitlane::orders::venue::sim::{SimConfig, SimVenue, VenueControl};
 use pitlane::orders::venue::{VenueLink, host_venue};
 use pitlane::risk::{RiskConfig, RiskEngine, SharedLimits};
+use pitlane::shard::authority::{AuthorityEnd, Authorizer};
 use pitlane::shard::{
     Admission, ReportBell, ReportReceiver, ReportSender, ShardMonitor, VenueMemory, report_ring,
 };
@@ -73,6 +74,7 @@ struct ShardParts {
     identities: RandomIdentity,
     ports: Vec<ReportSender>,
     journal: Option<ShardJournal>,
+    authority: Option<AuthorityEnd>,
 }
 
 impl Gateway {
@@ -118,9 +120,17 @@ impl Gateway {
         let bell = bells.first().filter(|_| layout.inline);
         let (journals, from_journals) = Journals::open(config, &layout, bell)?;
         let executor = OpenedExecutor::open(config, &layout)?;
+        let (authorizer, ends) = match &executor {
+            None => (None, Vec::new()),
+            Some(_) => {
+                let (authorizer, ends) = decisions::authorizer(config, layout.shards)?;
+                (Some(authorizer), ends)
+            }
+        };
+        let executor = executor.zip(authorizer.clone());
         let mut venue = settings::venue(config);
         // Its fills must not be taken for those of an earlier run.
-        let booked = executor.as_ref().map(OpenedExecutor::next_fill);
+        let booked = executor.as_ref().map(|(own, _)| own.next_fill());
         venue.first_fill = journals.next_fill().max(booked.unwrap_or_default());
         let Placed {
             venues,
@@ -129,6 +139,7 @@ impl Gateway {
             executor,
         } = place_venue(config, venue, &layout, executor)?;
         let mut parts = Vec::new();
+        let mut ends = ends.into_iter();
         let of_shards = venues.into_iter().zip(ports).zip(from_journals);
         for ((venue, ports), journal) in of_shards {
             let identities = RandomIdentity::from_system()?;
@@ -137,6 +148,7 @@ impl Gateway {
                 identities,
                 ports,
                 journal,
+                authority: ends.next(),
             }));
         }
 
@@ -156,8 +168,13 @@ impl Gateway {
                         identities,
                         ports,
                         journal,
+                        authority,
                     } = parts;
                     let made = Admission::new(shard, engine, venue, identities, orders_max, ports);
+                    let made = match authority {
+                        None => made,
+                        Some(end) => made.with_authority(end),
+                    };
                     let made = match journal {
                         None => made,
                         // The simulated venue has ended with the process.
@@ -219,6 +236,7 @@ impl Gateway {
                 settings: config.http,
                 access: Access::new(config),
                 executor: executor.handle(),
+                authorizer,
                 sessions: Some(Box::new(server.stats_reader())),
             })?),
         };
@@ -351,6 +369,7 @@ pub fn check(config: &Config) -> Result<(), StartError> {
     settings::credentials(config)?;
     SimVenue::new(&settings::venue(config))?;
     decisions::keys(config)?;
+    decisions::signer(config)?;
     settings::server(config).check()?;
     Ok(())
 }
@@ -411,11 +430,11 @@ fn place_venue(
     config: &Config,
     venue: SimConfig,
     layout: &Layout,
-    executor: Option<OpenedExecutor>,
+    executor: Option<(OpenedExecutor, Authorizer)>,
 ) -> Result<Placed, StartError> {
     let shards = usize::from(layout.shards);
     let hosted = |links: Vec<VenueLink>| links.into_iter().map(ShardVenue::Hosted).collect();
-    let Some(executor) = executor else {
+    let Some((executor, authorizer)) = executor else {
         let venue = SimVenue::new(&venue)?;
         let control = venue.control();
         let (venues, thread) = if shards == 1 {
@@ -437,7 +456,7 @@ fn place_venue(
     host.ring(shards, executor.waker());
     let link = links.remove(shards);
     let thread = VenueThread::start(host, layout.idle).map_err(StartError::Thread)?;
-    let executor = executor.start(config, link)?;
+    let executor = executor.start(config, link, &authorizer)?;
     Ok(Placed {
         venues: hosted(links),
         control,

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
 use ed25519_dalek::SigningKey;
+use ed25519_dalek::pkcs8::EncodePrivateKey;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
-use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey};
 use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::run::Failure;
-use super::secret_file;
 use crate::config::Config;
+use crate::secrets;
 
 /// The folder as it is after its preparation.
 pub(super) struct DevFolder {
@@ -43,11 +43,19 @@ impl DevFolder {
         // Last, so that it names nothing that a crash has kept from being made.
         if !path.exists() {
             let text = first_config(&authorizer, &client, &agent_token, &admin_token);
-            secret_file::create(&path, &text).map_err(in_file(&path))?;
+            secrets::create(&path, &text).map_err(in_file(&path))?;
         }
         let mut config = Config::load(&path).map_err(Failure::input)?;
         if config.journal.dir.is_relative() {
             config.journal.dir = folder.join(&config.journal.dir);
+        }
+        if let Some(file) = config
+            .authorizer
+            .key_file
+            .as_mut()
+            .filter(|file| file.is_relative())
+        {
+            *file = folder.join(&*file);
         }
         let changed = |what: &str, file: &str| {
             Failure::input(format!(
@@ -59,10 +67,10 @@ impl DevFolder {
         let public = authorizer.verifying_key().to_bytes();
         let own = config.keys.iter().find(|entry| entry.public_key == public);
         let key_id = own.map(|entry| entry.key_id.clone());
-        let hash = secret_file::token_hash(&agent_token);
+        let hash = secrets::token_hash(&agent_token);
         let own = config.agents.iter().find(|one| one.token_sha256 == hash);
         let agent = own.map(|entry| entry.id.clone());
-        let hash = secret_file::token_hash(&admin_token);
+        let hash = secrets::token_hash(&admin_token);
         if !config.admins.iter().any(|one| one.token_sha256 == hash) {
             return Err(changed("[[admin]]", "admin.token"));
         }
@@ -123,25 +131,19 @@ fn key(path: &Path) -> Result<SigningKey, Failure> {
         let mut seed = Zeroizing::new([0; 32]);
         getrandom::fill(seed.as_mut_slice()).map_err(Failure::run)?;
         let pem = SigningKey::from_bytes(&seed).to_pkcs8_pem(LineEnding::LF);
-        secret_file::create(path, &pem.map_err(Failure::run)?).map_err(in_file(path))?;
+        secrets::create(path, &pem.map_err(Failure::run)?).map_err(in_file(path))?;
     }
-    let pem = secret_file::read(path).map_err(in_file(path))?;
-    SigningKey::from_pkcs8_pem(&pem).map_err(|error| {
-        let path = path.display();
-        Failure::input(format!(
-            "{path}: not an Ed25519 key in PKCS#8 PEM ({error})"
-        ))
-    })
+    secrets::signing_key(path).map_err(Failure::input)
 }
 
 /// The token of a file; a new one where there is none.
 fn token(path: &Path) -> Result<Zeroizing<String>, Failure> {
     if !path.exists() {
-        let token = secret_file::new_token().map_err(Failure::run)?;
+        let token = secrets::new_token().map_err(Failure::run)?;
         let line = Zeroizing::new(format!("{}\n", *token));
-        secret_file::create(path, &line).map_err(in_file(path))?;
+        secrets::create(path, &line).map_err(in_file(path))?;
     }
-    let text = secret_file::read(path).map_err(in_file(path))?;
+    let text = secrets::read(path).map_err(in_file(path))?;
     Ok(Zeroizing::new(text.trim().to_owned()))
 }
 
@@ -152,12 +154,12 @@ fn first_config(
     admin_token: &str,
 ) -> String {
     let public = |key: &SigningKey| HEXLOWER.encode(key.verifying_key().as_bytes());
-    let hash = |token: &str| HEXLOWER.encode(&secret_file::token_hash(token));
+    let hash = |token: &str| HEXLOWER.encode(&secrets::token_hash(token));
     let (authorizer, client) = (public(authorizer), public(client));
     let (agent, admin) = (hash(agent_token), hash(admin_token));
     format!(
         r#"# Made by `pitlane serve --dev`; change it as you like, it is not written again.
-# Relative folders are meant from this file's folder.
+# Relative paths are meant from this file's folder.
 
 [gateway]
 listen = "127.0.0.1:0"
@@ -170,6 +172,10 @@ segment_mib = 8
 [http]
 enabled = true
 listen = "127.0.0.1:0"
+
+[authorizer]
+key_file = "authorizer.pem"
+key_id = "dev-authorizer"
 
 [venue]
 kind = "sim"

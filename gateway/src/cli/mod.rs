@@ -16,7 +16,6 @@ mod reports;
 mod run;
 mod scenario_command;
 mod scratch;
-mod secret_file;
 mod serve;
 mod sign;
 mod sim_command;

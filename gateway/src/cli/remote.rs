@@ -8,7 +8,7 @@ use ureq::Agent;
 use zeroize::Zeroizing;
 
 use super::run::Failure;
-use super::secret_file;
+use crate::secrets;
 
 /// Longer than a gateway takes for any answer, unless it is configured otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ impl Remote {
                 "--url {url}: write http:// and the address that [http] listen names"
             )));
         }
-        let token = secret_file::read(token_file).map_err(|error| {
+        let token = secrets::read(token_file).map_err(|error| {
             Failure::input(format!(
                 "{}: {error}; name a file with a token, as pitlane token writes it",
                 token_file.display()

@@ -3,25 +3,15 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use ed25519_dalek::SigningKey;
-use ed25519_dalek::pkcs8::DecodePrivateKey;
 use pitlane::limits::DECISION_BYTES_MAX;
 use pitlane::orders::decision::{Decision, Json, Role, Signer};
 
 use super::args::SignArgs;
 use super::run::{Failure, print};
-use super::secret_file;
+use crate::secrets;
 
 pub(super) fn run(args: &SignArgs) -> Result<(), Failure> {
-    let path = args.key.display();
-    let pem = secret_file::read(&args.key)
-        .map_err(|error| Failure::input(format!("{path}: {error}; name a private key")))?;
-    let key = SigningKey::from_pkcs8_pem(&pem).map_err(|error| {
-        Failure::input(format!(
-            "{path}: not an Ed25519 private key in PKCS#8 PEM ({error}); \
-             make one with: pitlane keygen --out FILE"
-        ))
-    })?;
+    let key = secrets::signing_key(&args.key).map_err(Failure::input)?;
     let (name, text) = decision_text(args)?;
     let wrong = |what: String| Failure::input(format!("{name}: {what}"));
     let json = Json::read(&text).map_err(|error| wrong(error.to_string()))?;

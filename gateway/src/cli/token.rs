@@ -4,19 +4,19 @@ use data_encoding::HEXLOWER;
 
 use super::args::TokenArgs;
 use super::run::{Failure, print};
-use super::secret_file;
+use crate::secrets;
 
 pub(super) fn run(args: &TokenArgs) -> Result<(), Failure> {
-    let token = secret_file::new_token().map_err(|error| {
+    let token = secrets::new_token().map_err(|error| {
         Failure::run(format!(
             "the operating system gave no random bytes: {error}"
         ))
     })?;
     let path = args.out.display();
     let text = zeroize::Zeroizing::new(format!("{}\n", *token));
-    secret_file::create(&args.out, &text)
+    secrets::create(&args.out, &text)
         .map_err(|error| Failure::input(format!("{path}: {error}; name a new file")))?;
-    let hash = HEXLOWER.encode(&secret_file::token_hash(&token));
+    let hash = HEXLOWER.encode(&secrets::token_hash(&token));
     print(&format!("token_sha256 = \"{hash}\"\n"));
     eprintln!("the token is in {path}; put the line above into the [[agent]] or [[admin]]");
     Ok(())

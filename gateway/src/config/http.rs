@@ -3,6 +3,7 @@
 
 use core::net::SocketAddr;
 use core::time::Duration;
+use std::path::PathBuf;
 
 use pitlane::limits;
 use pitlane::orders::decision::read_instant;
@@ -10,7 +11,8 @@ use pitlane::time::UnixNanos;
 
 use super::load::address;
 use super::model::{
-    AdminEntry, AgentEntry, Config, ExecutorSection, HttpSettings, JournalMode, KeyEntry,
+    AdminEntry, AgentEntry, AuthorizerSection, Config, ExecutorSection, HttpSettings, JournalMode,
+    KeyEntry,
 };
 use super::parties::{Seen, access, hex32, public_key};
 use super::reader::{Complaint, quoted};
@@ -20,6 +22,7 @@ use super::section::Section;
 pub(super) fn read(root: &Section<'_, '_>, config: &mut Config) {
     let mode = config.journal.mode;
     config.http = http(root.section("http"), mode);
+    config.authorizer = authorizer(root.section("authorizer"));
     config.executor = executor(root.section("executor"));
     // A token that two have would make one of them the other.
     let mut tokens = Seen::default();
@@ -60,6 +63,18 @@ fn http(section: Section<'_, '_>, journal: JournalMode) -> HttpSettings {
         );
         section.complain("enabled", complaint);
     }
+    section.finish();
+    settings
+}
+
+fn authorizer(section: Section<'_, '_>) -> AuthorizerSection {
+    let default = AuthorizerSection::default();
+    let file = section.text("key_file", "authorizer.pem");
+    let settings = AuthorizerSection {
+        key_file: file.filter(|file| !file.is_empty()).map(PathBuf::from),
+        key_id: decision_name(&section, "key_id", &default.key_id).unwrap_or(default.key_id),
+        skew: section.duration("skew", Duration::ZERO, default.skew),
+    };
     section.finish();
     settings
 }

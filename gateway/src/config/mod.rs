@@ -12,8 +12,8 @@ mod risk;
 mod section;
 
 pub use model::{
-    AccountAccess, AccountRange, AdminEntry, AgentEntry, Asset, CallbackHalt, Config,
-    CredentialEntry, EngineSettings, ExecutorSection, GatewaySettings, HttpSettings, Idle,
+    AccountAccess, AccountRange, AdminEntry, AgentEntry, Asset, AuthorizerSection, CallbackHalt,
+    Config, CredentialEntry, EngineSettings, ExecutorSection, GatewaySettings, HttpSettings, Idle,
     InstrumentEntry, Io, JournalMode, JournalSettings, KeyEntry, Mode, PermissionSet,
     SessionSettings, Shards, VenueKind, VenueSettings,
 };

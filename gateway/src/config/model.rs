@@ -38,6 +38,8 @@ pub struct Config {
     pub credentials: Vec<CredentialEntry>,
     /// `[http]`: where agents and operators come in.
     pub http: HttpSettings,
+    /// `[authorizer]`: who decides here, if anybody does.
+    pub authorizer: AuthorizerSection,
     /// `[executor]`: how decisions are executed.
     pub executor: ExecutorSection,
     /// `[[agent]]`, as they stand.
@@ -383,6 +385,27 @@ impl Default for HttpSettings {
             max_connections: 256,
             read_timeout: Duration::from_secs(5),
             request_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// `[authorizer]` (rules O1 to O4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthorizerSection {
+    /// Where its private key is; without one it decides nothing.
+    pub key_file: Option<PathBuf>,
+    /// The name of that key, one of `[[key]]`.
+    pub key_id: String,
+    /// How far the clocks of authorizer and executor may be apart.
+    pub skew: Duration,
+}
+
+impl Default for AuthorizerSection {
+    fn default() -> Self {
+        Self {
+            key_file: None,
+            key_id: "authorizer-1".to_owned(),
+            skew: Duration::from_secs(1),
         }
     }
 }

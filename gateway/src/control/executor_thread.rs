@@ -15,11 +15,13 @@ use pitlane::orders::executor::{
     Authority, Executor, ExecutorParts, ExecutorSettings, History, JournalLog, Record, VenueSetup,
 };
 use pitlane::orders::venue::Venue;
+use pitlane::shard::authority::Authorizer;
 use pitlane::time::{Clock, Nanos, SystemClock};
 use pitlane::types::InstrumentId;
 use tokio::sync::oneshot;
 
 use super::asks::{Ask, ExecutorHandle, ExecutorReport, OrderAnswer};
+use super::sweep::Sweep;
 
 /// The longest sleep: the wall's clock may have been set meanwhile.
 const SLEEP_MOST: Duration = Duration::from_secs(1);
@@ -33,17 +35,22 @@ pub struct ExecutorStart {
     parker: Parker,
 }
 
+/// The way to a venue.
+pub struct VenueWay {
+    /// What decisions call it.
+    pub name: String,
+    /// The way there.
+    pub venue: Box<dyn Venue + Send>,
+    /// Its instruments, by their names in decisions.
+    pub instruments: BTreeMap<String, InstrumentId>,
+}
+
 /// What an executor is made of on its thread.
 pub struct ExecutorSetup {
     /// How it waits and what it holds.
     pub settings: ExecutorSettings,
-    /// Its venues, by place: what decisions call them, the way there, and their
-    /// instruments by name.
-    pub venues: Vec<(
-        String,
-        Box<dyn Venue + Send>,
-        BTreeMap<String, InstrumentId>,
-    )>,
+    /// Its venues, by place.
+    pub venues: Vec<VenueWay>,
     /// Its journal.
     pub log: JournalLog,
     /// What the journal had.
@@ -52,6 +59,8 @@ pub struct ExecutorSetup {
     pub history: Box<dyn History + Send>,
     /// Who settles; called on the thread.
     pub authority: Box<dyn FnOnce() -> Authority + Send>,
+    /// Whose decisions that were never brought are voided here.
+    pub authorizer: Option<Authorizer>,
     /// Requests that may wait.
     pub requests_max: usize,
 }
@@ -79,6 +88,7 @@ struct Desk {
     requests: u64,
     clock: SystemClock,
     next_forget: Nanos,
+    sweep: Option<Sweep>,
 }
 
 impl Default for ExecutorStart {
@@ -93,6 +103,12 @@ impl ExecutorStart {
     /// Wakes the thread that will be.
     #[must_use]
     pub fn waker(&self) -> Box<dyn Fn() + Send> {
+        self.bell()
+    }
+
+    /// The same, for several threads.
+    #[must_use]
+    pub fn bell(&self) -> Box<dyn Fn() + Send + Sync> {
         let unparker = self.parker.unparker().clone();
         Box::new(move || unparker.unpark())
     }
@@ -145,10 +161,10 @@ impl Desk {
     fn new(setup: ExecutorSetup, asks: Receiver<Ask>) -> Self {
         let clock = SystemClock::new();
         let venues = setup.venues.into_iter();
-        let venues = venues.map(|(name, venue, instruments)| VenueSetup {
-            name,
-            venue,
-            instruments,
+        let venues = venues.map(|way| VenueSetup {
+            name: way.name,
+            venue: way.venue,
+            instruments: way.instruments,
         });
         let parts = ExecutorParts {
             settings: setup.settings,
@@ -159,11 +175,12 @@ impl Desk {
             authority: (setup.authority)(),
         };
         Self {
-            executor: Executor::new(parts, clock.clone()),
+            executor: Executor::new(parts, clock),
             asks,
             waiting: HashMap::default(),
             requests: 0,
             next_forget: clock.now().after(FORGET_EVERY),
+            sweep: setup.authorizer.map(Sweep::new),
             clock,
         }
     }
@@ -174,6 +191,9 @@ impl Desk {
             let progress = self.executor.turn();
             let answered = self.give_answers();
             self.forget();
+            if let Some(sweep) = &mut self.sweep {
+                sweep.turn(&mut self.executor, self.clock.now());
+            }
             if progress.more || taken == BATCH_MAX || (answered && !self.asks.is_empty()) {
                 continue;
             }

@@ -9,6 +9,7 @@
 mod asks;
 mod executor_thread;
 pub mod http;
+mod sweep;
 
 pub use asks::{ExecutorHandle, ExecutorReport, Unavailable};
-pub use executor_thread::{ExecutorSetup, ExecutorStart, ExecutorThread};
+pub use executor_thread::{ExecutorSetup, ExecutorStart, ExecutorThread, VenueWay};

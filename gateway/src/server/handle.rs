@@ -154,7 +154,6 @@ impl ServerHandle {
     }
 
     /// To read what is counted from elsewhere.
-    #[must_use]
     pub fn stats_reader(&self) -> impl Fn() -> ServerStats + Send + Sync + use<> {
         let cells = self.cells.clone();
         move || total(&cells)

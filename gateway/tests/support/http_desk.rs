@@ -9,6 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
+use ed25519_dalek::SigningKey;
+use ed25519_dalek::pkcs8::EncodePrivateKey;
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use pitlane::orders::decision::{Decision, Grant, Role, Signer, Size, Verdict};
 use pitlane::time::{Clock, SystemClock};
 use pitlane::types::{AccountId, ClientOrderId, Side};
@@ -24,8 +27,10 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub const KEY_ID: &str = "key-1";
 
+const KEY_SEED: [u8; 32] = [3; 32];
+
 pub fn authorizer() -> Signer {
-    Signer::new(KEY_ID, Role::Authorizer, &[3; 32]).unwrap()
+    Signer::new(KEY_ID, Role::Authorizer, &KEY_SEED).unwrap()
 }
 
 pub fn client_key() -> ClientKey {
@@ -105,6 +110,21 @@ impl Desk {
     pub fn with(http: &str, more: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = Config::parse("test.toml", &config(folder.path(), http, more)).unwrap();
+        let gateway = Gateway::start(&config, 0).unwrap();
+        Self { folder, gateway }
+    }
+
+    /// With an authorizer; `authorizer` ends its section.
+    pub fn deciding(authorizer: &str, more: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("authorizer.pem");
+        let key = SigningKey::from_bytes(&KEY_SEED);
+        std::fs::write(&file, key.to_pkcs8_pem(LineEnding::LF).unwrap()).unwrap();
+        let file = file.display();
+        let section = format!(
+            "[authorizer]\nkey_file = \"{file}\"\nkey_id = \"{KEY_ID}\"\n{authorizer}\n{more}"
+        );
+        let config = Config::parse("test.toml", &config(folder.path(), "", &section)).unwrap();
         let gateway = Gateway::start(&config, 0).unwrap();
         Self { folder, gateway }
     }
@@ -323,7 +343,7 @@ impl Dev {
     pub fn signer(&self) -> Signer {
         use ed25519_dalek::pkcs8::DecodePrivateKey;
         let pem = std::fs::read_to_string(self.text("signing_key")).unwrap();
-        let key = ed25519_dalek::SigningKey::from_pkcs8_pem(&pem).unwrap();
+        let key = SigningKey::from_pkcs8_pem(&pem).unwrap();
         Signer::new(&self.text("key_id"), Role::Authorizer, &key.to_bytes()).unwrap()
     }
 

@@ -323,7 +323,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A name as markets write it: `BTC/USD` too.
-    fn symbol(&self, field: &str) -> Result<String, DecisionError> {
+    pub(crate) fn symbol(&self, field: &str) -> Result<String, DecisionError> {
         let text = self.text(field)?;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"./-_:".contains(&byte);
         if (1..=64).contains(&text.len()) && text.bytes().all(plain) {
@@ -386,7 +386,7 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| fault("account_id", "is not a whole number of at most 64 bits"))
     }
 
-    fn size(&self) -> Result<Size, DecisionError> {
+    pub(crate) fn size(&self) -> Result<Size, DecisionError> {
         let positive = |field: &str, is_positive: bool| {
             is_positive
                 .then_some(())
@@ -407,13 +407,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn price(&self, field: &str) -> Result<Option<Price>, DecisionError> {
+    pub(crate) fn price(&self, field: &str) -> Result<Option<Price>, DecisionError> {
         let text = self.optional(field)?;
         text.map(|text| decimal(field, text, Price::parse))
             .transpose()
     }
 
-    fn instant(&self, field: &str) -> Result<UnixNanos, DecisionError> {
+    pub(crate) fn instant(&self, field: &str) -> Result<UnixNanos, DecisionError> {
         let text = self.text(field)?;
         read_instant(text)
             .ok_or_else(|| fault(field, "is not a UTC time such as 2026-12-01T09:30:00.5Z"))

@@ -48,7 +48,8 @@ pub struct OpenedLog {
     pub log: JournalLog,
     /// Every record, oldest first.
     pub records: Vec<Record>,
-    /// What the journal found.
+    /// What the journal found. Its number names the log in what is told
+    /// to an authorizer.
     pub recovered: Recovered,
 }
 

@@ -13,7 +13,10 @@ use crate::orders::executor::Message;
 use crate::risk::Rejects;
 use crate::shard::ReportBell;
 use crate::time::UnixNanos;
-use crate::types::{AccountId, InstrumentId, Order};
+use crate::types::{AccountId, InstrumentId, Order, RejectCode};
+
+/// The accounts of a shard that are blocked themselves, and why.
+pub type BlockedAccounts = Vec<(AccountId, RejectCode)>;
 
 /// What a shard is asked.
 #[derive(Debug)]
@@ -33,6 +36,16 @@ pub(crate) enum Ask {
         account: AccountId,
         reservation_id: String,
         reply: oneshot::Sender<bool>,
+    },
+    /// Block an account, or clear its block; whether it is known.
+    SetBlock {
+        account: AccountId,
+        cause: Option<RejectCode>,
+        reply: oneshot::Sender<bool>,
+    },
+    /// Which accounts are blocked.
+    Blocks {
+        reply: oneshot::Sender<BlockedAccounts>,
     },
 }
 

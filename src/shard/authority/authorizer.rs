@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ask::{Ask, AskSender, AuthorityEnd, ReserveAsk, ask_queue};
+use super::ask::{Ask, AskSender, AuthorityEnd, BlockedAccounts, ReserveAsk, ask_queue};
 use super::expiry::Due;
 use super::holds::order_of;
 use super::pending::{Answer, Deciding};
@@ -21,8 +21,9 @@ use crate::types::{AccountId, InstrumentId, RejectCode, RejectScope, ShardId};
 
 /// What an authorizer signs with, and what it calls things.
 pub struct AuthorizerSettings {
-    /// Its private key; of the role [`Role::Authorizer`].
-    pub signer: Signer,
+    /// Its private key, of the role [`Role::Authorizer`]; without one it settles,
+    /// and decides nothing.
+    pub signer: Option<Signer>,
     /// The instruments of each venue, by their names in decisions.
     pub instruments: BTreeMap<String, BTreeMap<String, InstrumentId>>,
     /// How far the clocks of authorizer and executor may be apart: so much later
@@ -67,9 +68,9 @@ impl Authorizer {
         settings: AuthorizerSettings,
         bells: Vec<Option<ReportBell>>,
     ) -> (Self, Vec<AuthorityEnd>) {
-        assert_eq!(
-            settings.signer.role(),
-            Role::Authorizer,
+        let signer = settings.signer.as_ref();
+        assert!(
+            signer.is_none_or(|signer| signer.role() == Role::Authorizer),
             "decisions are signed with an authorizer's key"
         );
         assert!(
@@ -85,13 +86,14 @@ impl Authorizer {
     /// been brought ([`due`](Self::due)).
     ///
     /// # Errors
-    /// [`Undecided::Invalid`], [`Undecided::Busy`], [`Undecided::NotThere`];
-    /// nothing was asked.
+    /// [`Undecided::NoKey`], [`Undecided::Invalid`], [`Undecided::Busy`],
+    /// [`Undecided::NotThere`]; nothing was asked.
     pub fn decide(&self, request: &DecisionRequest) -> Result<Deciding, Undecided> {
         let settings = &self.0.settings;
+        let signer = settings.signer.as_ref().ok_or(Undecided::NoKey)?;
         let now = settings.clock.wall();
         let draft = request
-            .draft(now, settings.signer.key_id())
+            .draft(now, signer.key_id())
             .map_err(Undecided::Invalid)?;
         let (reply, answer) = oneshot::channel();
         let deciding = Deciding::new(Answer::new(answer), self.clone());
@@ -167,14 +169,51 @@ impl Authorizer {
         Ok(Answer::new(answer))
     }
 
-    pub(super) fn sign(&self, verdict: Result<Box<Decision>, Rejects>) -> Decided {
+    /// Blocks an account, or clears its block whatever its cause, in the books of
+    /// its shard and over restarts; the answer is whether the account is known.
+    ///
+    /// # Errors
+    /// [`Undecided::Busy`], [`Undecided::NotThere`]; nothing was asked.
+    pub fn set_blocked(
+        &self,
+        account: AccountId,
+        cause: Option<RejectCode>,
+    ) -> Result<Answer<bool>, Undecided> {
+        let (reply, answer) = oneshot::channel();
+        self.shard(account).send(Ask::SetBlock {
+            account,
+            cause,
+            reply,
+        })?;
+        Ok(Answer::new(answer))
+    }
+
+    /// Asks every shard for its blocked accounts and their causes.
+    ///
+    /// # Errors
+    /// [`Undecided::Busy`], [`Undecided::NotThere`], of the first shard that says
+    /// so.
+    pub fn blocks(&self) -> Result<Vec<Answer<BlockedAccounts>>, Undecided> {
+        let asked = self.0.shards.iter().map(|shard| {
+            let (reply, answer) = oneshot::channel();
+            shard.send(Ask::Blocks { reply })?;
+            Ok(Answer::new(answer))
+        });
+        asked.collect()
+    }
+
+    pub(super) fn sign(
+        &self,
+        verdict: Result<Box<Decision>, Rejects>,
+    ) -> Result<Decided, Undecided> {
         let decision = match verdict {
             Ok(decision) => *decision,
-            Err(rejects) => return Decided::Denied(rejects),
+            Err(rejects) => return Ok(Decided::Denied(rejects)),
         };
-        let signed = decision.clone().signed(&self.0.settings.signer);
+        let signer = self.0.settings.signer.as_ref().ok_or(Undecided::NoKey)?;
+        let signed = decision.clone().signed(signer);
         let body = String::from_utf8_lossy(&signed.canonical()).into_owned();
-        Decided::Allowed(Box::new(Allowed { decision, body }))
+        Ok(Decided::Allowed(Box::new(Allowed { decision, body })))
     }
 
     /// What a name is here.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::ask::AuthorityEnd;
+use super::ask::{AuthorityEnd, BlockedAccounts};
 use super::counts::AuthorityCounts;
 use super::ended::EndedHolds;
 use super::fills::ToldFills;
@@ -47,7 +47,9 @@ pub(super) enum AnswerOut {
         acknowledged: Arc<Acknowledged>,
     },
     Due(oneshot::Sender<Vec<Decision>>, Vec<Decision>),
-    Released(oneshot::Sender<bool>, bool),
+    /// Whether there was one: a hold that is released, an account that is blocked.
+    Done(oneshot::Sender<bool>, bool),
+    Blocks(oneshot::Sender<BlockedAccounts>, BlockedAccounts),
 }
 
 impl AuthorityDesk {
@@ -88,7 +90,8 @@ impl AuthorityDesk {
             match answer {
                 AnswerOut::Decided(reply, verdict) => drop(reply.send(verdict)),
                 AnswerOut::Due(reply, decisions) => drop(reply.send(decisions)),
-                AnswerOut::Released(reply, was_held) => drop(reply.send(was_held)),
+                AnswerOut::Done(reply, was_there) => drop(reply.send(was_there)),
+                AnswerOut::Blocks(reply, blocks) => drop(reply.send(blocks)),
                 AnswerOut::Taken {
                     shard,
                     sequence,

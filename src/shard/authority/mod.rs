@@ -29,7 +29,7 @@ mod serving;
 mod settling;
 mod state;
 
-pub use ask::AuthorityEnd;
+pub use ask::{AuthorityEnd, BlockedAccounts};
 pub use authorizer::{Authorizer, AuthorizerSettings};
 pub use counts::AuthorityCounts;
 pub use expiry::Due;

@@ -72,13 +72,13 @@ impl Deciding {
     /// As [`Answer::wait`].
     pub fn wait(self, timeout: Duration) -> Result<Decided, Undecided> {
         let verdict = self.answer.wait(timeout)?;
-        Ok(self.signed_by.sign(verdict))
+        self.signed_by.sign(verdict)
     }
 
     /// The decision, signed, if it is there; it is given once.
     pub fn try_take(&mut self) -> Option<Result<Decided, Undecided>> {
         let verdict = self.answer.try_take()?;
-        Some(verdict.map(|verdict| self.signed_by.sign(verdict)))
+        Some(verdict.and_then(|verdict| self.signed_by.sign(verdict)))
     }
 }
 
@@ -89,7 +89,7 @@ impl IntoFuture for Deciding {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let verdict = self.answer.await?;
-            Ok(self.signed_by.sign(verdict))
+            self.signed_by.sign(verdict)
         })
     }
 }

@@ -9,10 +9,11 @@ use crate::journal::Condition;
 use crate::limits::AUTHORITY_ASKS_PER_TURN;
 use crate::orders::IdentitySource;
 use crate::orders::venue::Venue;
-use crate::risk::{ReservationToken, RestoreError};
+use crate::risk::{Block, ReservationToken, RestoreError};
 use crate::shard::Admission;
 use crate::shard::record::{Effect, HoldRecord, HoldStanding, ToldRecord};
 use crate::time::Nanos;
+use crate::types::{AccountId, RejectCode};
 
 impl<V: Venue, I: IdentitySource> Admission<V, I> {
     /// From now on this shard answers who asks at the other end. Before
@@ -99,11 +100,44 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
                     self.end_hold(number, now);
                 }
                 if let Some(desk) = &mut self.authority {
-                    let answer = AnswerOut::Released(reply, hold.is_some());
+                    let answer = AnswerOut::Done(reply, hold.is_some());
                     desk.answers.push(answer);
                 }
             }
+            Ask::SetBlock {
+                account,
+                cause,
+                reply,
+            } => {
+                let is_known = self.set_block(account, cause);
+                if let Some(desk) = &mut self.authority {
+                    desk.answers.push(AnswerOut::Done(reply, is_known));
+                }
+            }
+            Ask::Blocks { reply } => {
+                let mut blocks = Vec::new();
+                self.risk.blocks(&mut |block| {
+                    if let Block::Account(account, cause) = block {
+                        blocks.push((account, cause));
+                    }
+                });
+                if let Some(desk) = &mut self.authority {
+                    desk.answers.push(AnswerOut::Blocks(reply, blocks));
+                }
+            }
         }
+    }
+
+    /// Whether the account is known. A cause that is there stays.
+    fn set_block(&mut self, account: AccountId, cause: Option<RejectCode>) -> bool {
+        let set = match cause {
+            Some(cause) => self.risk.block_account(account, cause),
+            None => self.risk.unblock_account(account),
+        };
+        if set.is_ok() {
+            self.write_block(account);
+        }
+        set.is_ok()
     }
 
     /// Gives the answers whose groups are durable; whether there were any.

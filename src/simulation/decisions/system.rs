@@ -298,7 +298,7 @@ fn authority(
 ) -> Result<(Authorizer, Vec<Seat>), SimulationError> {
     let gold = BTreeMap::from([(NAME.to_owned(), INSTRUMENT)]);
     let settings = AuthorizerSettings {
-        signer: signer()?,
+        signer: Some(signer()?),
         instruments: BTreeMap::from([(VENUE.to_owned(), gold)]),
         skew: SKEW,
         clock: Box::new(clock.clone()),

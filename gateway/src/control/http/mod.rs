@@ -1,6 +1,8 @@
-//! HTTP in front of an executor (rules O31 to O33), on a thread of its own.
+//! HTTP in front of authorizer and executor (rules O31 to O33), on a thread of its own.
 
 mod access;
+mod blocks;
+mod decisions;
 mod metrics;
 mod orders;
 mod problem;

@@ -1,4 +1,4 @@
-//! Orders, venues and blocks, as routes.
+//! Orders and venues, as routes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use pitlane::limits::{HTTP_BODY_BYTES_MAX, HTTP_ORDERS_LISTED_MAX};
 use pitlane::orders::decision::{order_type_name, time_in_force_name};
 use pitlane::orders::executor::OrderView;
 use pitlane::orders::lifecycle::OrderState;
-use pitlane::types::{AccountId, ClientOrderId};
+use pitlane::types::ClientOrderId;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -20,7 +20,7 @@ use super::access::{AgentAccess, Caller};
 use super::problem::{HttpCode, Problem, json as answer_json};
 use super::router::{Desk, SharedDesk, answer};
 
-type Parameter = Result<Path<String>, PathRejection>;
+pub(super) type Parameter = Result<Path<String>, PathRejection>;
 
 /// `POST /v1/orders`: the body as it came, for the executor to judge.
 pub(super) async fn submit(
@@ -55,16 +55,6 @@ pub(super) async fn cancel(
     let agent = agent(caller)?;
     let view = answer(desk.executor.cancel(&agent.id, order_id(id)?)).await??;
     Ok(order(&view))
-}
-
-/// `POST /v1/decisions`.
-pub(super) async fn decide(
-    State(_): State<SharedDesk>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Response, Problem> {
-    agent(caller)?;
-    let message = "this process makes no decisions; bring one that an authorizer has signed";
-    Err(Problem::new(HttpCode::NoAuthorizer, message))
 }
 
 /// `GET /v1/venues`.
@@ -111,57 +101,7 @@ pub(super) async fn list(
     ))
 }
 
-/// `GET /v1/admin/blocks`.
-pub(super) async fn blocks(
-    State(desk): State<SharedDesk>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Response, Problem> {
-    admin(&caller)?;
-    let report = answer(desk.executor.report(false)).await?;
-    let accounts = report.blocked.iter().map(ToString::to_string);
-    let accounts: Vec<String> = accounts.collect();
-    Ok(answer_json(
-        StatusCode::OK,
-        json!({ "accounts": accounts }).to_string(),
-    ))
-}
-
-/// `POST /v1/admin/blocks/{account}`.
-pub(super) async fn block(
-    desk: State<SharedDesk>,
-    caller: Extension<Caller>,
-    account: Parameter,
-) -> Result<Response, Problem> {
-    set_blocked(desk, caller, account, true).await
-}
-
-/// `DELETE /v1/admin/blocks/{account}`.
-pub(super) async fn unblock(
-    desk: State<SharedDesk>,
-    caller: Extension<Caller>,
-    account: Parameter,
-) -> Result<Response, Problem> {
-    set_blocked(desk, caller, account, false).await
-}
-
-async fn set_blocked(
-    State(desk): State<SharedDesk>,
-    Extension(caller): Extension<Caller>,
-    account: Parameter,
-    blocked: bool,
-) -> Result<Response, Problem> {
-    admin(&caller)?;
-    let number = account.ok().and_then(|Path(text)| text.parse().ok());
-    let Some(account) = number.map(AccountId) else {
-        let message = "an account is a whole number of at most 64 bits";
-        return Err(Problem::new(HttpCode::BadRequest, message));
-    };
-    answer(desk.executor.set_blocked(account, blocked)).await?;
-    let body = json!({ "account": account.to_string(), "blocked": blocked });
-    Ok(answer_json(StatusCode::OK, body.to_string()))
-}
-
-fn agent(caller: Caller) -> Result<AgentAccess, Problem> {
+pub(super) fn agent(caller: Caller) -> Result<AgentAccess, Problem> {
     match caller {
         Caller::Agent(agent) => Ok(agent),
         Caller::Admin(_) => Err(Problem::new(
@@ -171,7 +111,7 @@ fn agent(caller: Caller) -> Result<AgentAccess, Problem> {
     }
 }
 
-fn admin(caller: &Caller) -> Result<&Arc<str>, Problem> {
+pub(super) fn admin(caller: &Caller) -> Result<&Arc<str>, Problem> {
     match caller {
         Caller::Admin(name) => Ok(name),
         Caller::Agent(_) => Err(Problem::new(
@@ -198,7 +138,11 @@ fn order(view: &OrderView) -> Response {
 }
 
 /// The whole body, within the bound and in time.
-async fn read_body(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
+pub(super) async fn read_body(
+    desk: &Desk,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Vec<u8>, Problem> {
     let too_large = || {
         let message = format!("a body has {HTTP_BODY_BYTES_MAX} bytes at most");
         Problem::new(HttpCode::TooLarge, message)

@@ -4,6 +4,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTIC
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pitlane::orders::{Code, Refusal};
+use pitlane::shard::authority::Undecided;
 
 use crate::control::Unavailable;
 
@@ -61,6 +62,14 @@ http_codes! {
     NoAnswer = "A2M_NO_ANSWER", 503;
     /// The process is stopping.
     Stopping = "A2M_STOPPING", 503;
+    /// Risk refuses the order that a decision was asked for.
+    Denied = "A2M_DENIED", 422;
+    /// No such account.
+    NoAccount = "A2M_NO_SUCH_ACCOUNT", 404;
+    /// As many requests wait for the account's shard as may.
+    Busy = "A2M_BUSY", 503;
+    /// The account's shard does not answer.
+    NoShard = "A2M_SHARD_DOWN", 503;
     /// This process makes no decisions.
     NoAuthorizer = "A2M_NO_AUTHORIZER", 503;
 }
@@ -91,6 +100,11 @@ impl Problem {
         }
     }
 
+    pub(super) fn no_authorizer() -> Self {
+        let message = "this process makes no decisions; bring one that an authorizer has signed";
+        Self::new(HttpCode::NoAuthorizer, message)
+    }
+
     pub(super) fn stopped() -> Self {
         Self::new(HttpCode::Stopping, "the executor has stopped")
     }
@@ -116,6 +130,20 @@ impl From<Unavailable> for Problem {
             },
             Unavailable::Stopped => Self::stopped(),
         }
+    }
+}
+
+impl From<Undecided> for Problem {
+    fn from(undecided: Undecided) -> Self {
+        let code = match undecided {
+            Undecided::NoKey => return Self::no_authorizer(),
+            Undecided::Invalid(_) => HttpCode::BadRequest,
+            Undecided::Busy => HttpCode::Busy,
+            Undecided::Late => HttpCode::NoAnswer,
+            // Also what a later version may say: nothing is known to be held.
+            _ => HttpCode::NoShard,
+        };
+        Self::new(code, undecided.to_string())
     }
 }
 

@@ -11,19 +11,21 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use pitlane::orders::decision::DECISION_SCHEMA;
+use pitlane::shard::authority::Authorizer;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::access::{Access, Caller};
 use super::problem::{HttpCode, Problem, json, unavailable};
 use super::server::SessionsReader;
-use super::{metrics, orders};
+use super::{blocks, decisions, metrics, orders};
 use crate::control::{ExecutorHandle, Unavailable};
 
 /// What every route has.
 pub(super) struct Desk {
     pub(super) access: Access,
     pub(super) executor: ExecutorHandle,
+    pub(super) authorizer: Option<Authorizer>,
     pub(super) sessions: Option<SessionsReader>,
     pub(super) read_timeout: Duration,
     pub(super) request_timeout: Duration,
@@ -37,15 +39,15 @@ pub(super) fn router(desk: SharedDesk) -> Router {
         .route("/v1/orders", post(orders::submit))
         .route("/v1/orders/{id}/cancel", post(orders::cancel))
         .route("/v1/agent/orders/{id}", get(orders::read))
-        .route("/v1/decisions", post(orders::decide))
+        .route("/v1/decisions", post(decisions::decide))
         .route("/v1/venues", get(orders::venues))
         .route("/v1/schema/decision", get(schema))
         .route("/metrics", get(metrics::metrics))
         .route("/v1/admin/orders", get(orders::list))
-        .route("/v1/admin/blocks", get(orders::blocks))
+        .route("/v1/admin/blocks", get(blocks::list))
         .route(
             "/v1/admin/blocks/{account}",
-            post(orders::block).delete(orders::unblock),
+            post(blocks::block).delete(blocks::unblock),
         )
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)

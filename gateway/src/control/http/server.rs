@@ -12,6 +12,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use pitlane::limits::HTTP_HEAD_BYTES_MAX;
+use pitlane::shard::authority::Authorizer;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
@@ -42,6 +43,8 @@ pub struct HttpSetup {
     pub access: Access,
     /// Who answers.
     pub executor: ExecutorHandle,
+    /// Who decides, and keeps the accounts' blocks.
+    pub authorizer: Option<Authorizer>,
     /// The binary gateway's counts, for the metrics.
     pub sessions: Option<SessionsReader>,
 }
@@ -94,6 +97,7 @@ impl HttpServer {
         let desk = Arc::new(Desk {
             access: setup.access,
             executor: setup.executor,
+            authorizer: setup.authorizer,
             sessions: setup.sessions,
             read_timeout: settings.read_timeout,
             request_timeout: settings.request_timeout,
@@ -236,6 +240,7 @@ mod tests {
             },
             access: Access::new(&config),
             executor: ExecutorHandle::new(asks, Parker::new().unparker().clone()),
+            authorizer: None,
             sessions: None,
         })
         .unwrap();

@@ -6,6 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
+use ed25519_dalek::SigningKey;
+use ed25519_dalek::pkcs8::DecodePrivateKey;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
@@ -16,7 +18,7 @@ const BYTES_MAX: u64 = 4_096;
 ///
 /// # Errors
 /// It is there already, or what the system says.
-pub(super) fn create(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn create(path: &Path, text: &str) -> io::Result<()> {
     // A crash in the middle must not leave half a secret under the name.
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(format!(".{}", std::process::id()));
@@ -40,7 +42,7 @@ pub(super) fn create(path: &Path, text: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// What the system says, or more bytes than a secret has.
-pub(super) fn read(path: &Path) -> io::Result<Zeroizing<String>> {
+pub(crate) fn read(path: &Path) -> io::Result<Zeroizing<String>> {
     let mut text = Zeroizing::new(String::new());
     File::open(path)?
         .take(BYTES_MAX + 1)
@@ -55,13 +57,28 @@ pub(super) fn read(path: &Path) -> io::Result<Zeroizing<String>> {
 ///
 /// # Errors
 /// The system gave no random bytes.
-pub(super) fn new_token() -> Result<Zeroizing<String>, getrandom::Error> {
+pub(crate) fn new_token() -> Result<Zeroizing<String>, getrandom::Error> {
     let mut bytes = Zeroizing::new([0; 32]);
     getrandom::fill(bytes.as_mut_slice())?;
     Ok(Zeroizing::new(HEXLOWER.encode(bytes.as_slice())))
 }
 
 /// What the configuration keeps of a token.
-pub(super) fn token_hash(token: &str) -> [u8; 32] {
+pub(crate) fn token_hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
+}
+
+/// The Ed25519 private key of a file.
+///
+/// # Errors
+/// Which file, why it has none, and the mend.
+pub(crate) fn signing_key(path: &Path) -> Result<SigningKey, String> {
+    let name = path.display();
+    let pem = read(path).map_err(|error| format!("{name}: {error}; name a private key"))?;
+    SigningKey::from_pkcs8_pem(&pem).map_err(|error| {
+        format!(
+            "{name}: not an Ed25519 private key in PKCS#8 PEM ({error}); \
+             make one with: pitlane keygen --out FILE"
+        )
+    })
 }
