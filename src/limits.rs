@@ -412,6 +412,13 @@ pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 1 << 30;
 /// stay in a processor's cache until they are shown.
 pub const JOURNAL_WINDOW_UNITS: usize = 4_096;
 
+/// Segments to be closed before the next snapshot, unless configured: a start reads
+/// 320 MiB at most.
+pub const JOURNAL_SNAPSHOT_SEGMENTS_DEFAULT: u64 = 4;
+
+/// The same at most: beyond it no snapshot is meant.
+pub const JOURNAL_SNAPSHOT_SEGMENTS_MAX: u64 = 1_000_000;
+
 /// Windows that are read ahead of what is shown.
 pub const JOURNAL_BATCHES: usize = 4;
 

@@ -7,6 +7,7 @@ pub mod config;
 pub mod control;
 pub mod demo;
 pub mod flow;
+pub mod history;
 mod progress;
 pub mod scenario;
 mod secrets;

@@ -18,8 +18,12 @@ use serde_json::Value;
 /// Orders of a run; half of them trade.
 const ORDERS: u64 = 12;
 
+/// Whether faults can be injected. `.ci/run` sees to it that they can, and says so;
+/// elsewhere a test that injects nothing says that it tests nothing.
 fn has_strace() -> bool {
     let found = Command::new("strace").arg("--version").output().is_ok();
+    let is_needed = std::env::var_os("PITLANE_TESTS_NEED_STRACE").is_some();
+    assert!(found || !is_needed, "strace is not installed");
     if !found {
         eprintln!("strace is not installed: nothing is injected, and nothing tested");
     }
@@ -128,18 +132,44 @@ fn check(desk: &Desk, told: &Told) {
 }
 
 /// Starts under strace; `None` where it was killed before it listened.
-fn serve_under(desk: &Desk, inject: &str) -> Option<Serving> {
-    Serving::try_start(
-        Command::new("strace")
-            .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync"])
-            .args(["-e", &format!("inject=fdatasync:{inject}")])
-            .arg(env!("CARGO_BIN_EXE_pitlane")),
-        &desk.file(),
-    )
+fn serve_under(desk: &Desk, call: Call, inject: &str) -> Option<Serving> {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-o", "/dev/null"]);
+    let name = match call {
+        Call::Sync => "fdatasync",
+        // Under its own name a segment is written by groups alone; the zeros that
+        // it is filled with go to another name.
+        Call::GroupWrite => {
+            let segment = "shard-0/0000000000000001.segment";
+            command.args(["-P", &format!("{}/{segment}", desk.journal())]);
+            "pwrite64"
+        }
+    };
+    command
+        .args(["-e", &format!("trace={name}")])
+        .args(["-e", &format!("inject={name}:{inject}")])
+        .arg(env!("CARGO_BIN_EXE_pitlane"));
+    Serving::try_start(&mut command, &desk.file())
+}
+
+/// What is counted, and fails.
+#[derive(Clone, Copy)]
+enum Call {
+    Sync,
+    GroupWrite,
 }
 
 #[test]
 fn j14_f03_f06_killed_at_every_sync_of_a_run_all_adds_up() {
+    killed_at_every(Call::Sync);
+}
+
+#[test]
+fn j14_f01_killed_before_every_write_of_a_group_all_adds_up() {
+    killed_at_every(Call::GroupWrite);
+}
+
+fn killed_at_every(call: Call) {
     if !has_strace() {
         return;
     }
@@ -149,7 +179,7 @@ fn j14_f03_f06_killed_at_every_sync_of_a_run_all_adds_up() {
     while !is_over {
         let desk = Desk::new("shards = 1");
         let mut told = Told::new();
-        match serve_under(&desk, &format!("signal=SIGKILL:when={at}")) {
+        match serve_under(&desk, call, &format!("signal=SIGKILL:when={at}")) {
             None => killed += 1,
             Some(mut serving) => {
                 if let Some(mut client) = serving.try_client() {
@@ -185,7 +215,7 @@ fn f11_j08_a_sync_that_fails_ends_the_process_and_nothing_more_is_told() {
     let desk = Desk::new("shards = 1");
     let mut told = Told::new();
     // The first ones make the segments.
-    let mut serving = serve_under(&desk, "error=EIO:when=5+").expect("it starts");
+    let mut serving = serve_under(&desk, Call::Sync, "error=EIO:when=5+").expect("it starts");
     if let Some(mut client) = serving.try_client() {
         drive(&mut client, &mut told);
     }

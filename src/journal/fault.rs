@@ -3,6 +3,7 @@
 use std::io;
 
 use super::reader::ReadError;
+use super::snapshot::SnapshotError;
 use super::storage::LockError;
 use crate::limits::{JOURNAL_GROUPS_MAX, JOURNAL_SEGMENT_BYTES_MAX, JOURNAL_SEGMENT_BYTES_MIN};
 
@@ -71,6 +72,9 @@ pub enum OpenError {
     /// It cannot be read, or is damaged (rule J6).
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The snapshot to begin with cannot be read (rule J7).
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
     /// A torn tail could not be cut, or a leftover not be removed.
     #[error("mending {file} failed: {error}")]
     Mend {

@@ -64,6 +64,9 @@ pub struct Summary {
     pub owner: Option<Owner>,
     /// Its number, drawn when it was made; zero for an empty one.
     pub journal: u64,
+    /// The first record that was due: 1, unless older segments are not there any
+    /// more.
+    pub first: u64,
     /// Segments in use.
     pub segments: u64,
     /// Whole groups.
@@ -133,6 +136,15 @@ pub enum ReadError {
     Gone {
         /// Number of the segment.
         segment: u64,
+    },
+    /// The records before the oldest segment are nowhere.
+    #[error(
+        "the oldest segment begins with record {sequence}, and no whole snapshot has what \
+         was before it: bring back the segments that were moved away, or a snapshot"
+    )]
+    Missing {
+        /// The first record that is there.
+        sequence: u64,
     },
     /// A segment is larger than one can be.
     #[error("segment {segment} has {bytes} bytes, more than a segment can have")]

@@ -6,8 +6,9 @@
 
 use super::fault::OpenError;
 use super::reader::ReadError;
-use super::reader::{Place, RecordView, Summary, Tail, read, segments_of};
-use super::segment::{Owner, is_preparing, segment_name};
+use super::reader::{Place, RecordView, Summary, Tail, read_ahead, segments_of};
+use super::segment::{Owner, is_preparing, is_unfinished_snapshot, segment_name};
+use super::snapshot::{EntryView, SnapshotHead, newest_snapshot, read_snapshot};
 use super::storage::{Storage, StorageFile, write_all_at};
 use super::unit::UNIT_BYTES;
 use super::writer::Position;
@@ -21,6 +22,8 @@ pub struct Recovered {
     pub number: u64,
     /// Where a torn tail was cut, if there was one.
     pub cut: Option<Place>,
+    /// The snapshot that was begun with, if there was one.
+    pub snapshot: Option<SnapshotHead>,
 }
 
 /// Where to go on, and the segment's file, if one is in use.
@@ -30,15 +33,44 @@ pub(super) struct Opened<F> {
     pub(super) file: Option<F>,
 }
 
+/// What takes over what a journal has.
+pub trait Intake {
+    /// The next entry of a snapshot; all of them come before the first record.
+    fn entry(&mut self, entry: &EntryView<'_>);
+
+    /// The next record.
+    fn record(&mut self, record: &RecordView<'_>);
+}
+
+/// Takes over the newest whole snapshot and the records behind it (rule J7), and
+/// makes the journal ready to be written.
+pub(super) fn resume<S: Storage>(
+    storage: &S,
+    owner: Owner,
+    journal: u64,
+    intake: &mut impl Intake,
+) -> Result<Opened<S::File>, OpenError> {
+    let head = newest_snapshot(storage)?;
+    if let Some(head) = &head {
+        read_snapshot(storage, head, &mut |entry| intake.entry(entry))?;
+    }
+    recover(storage, owner, journal, head, &mut |record| {
+        intake.record(record);
+    })
+}
+
 /// Reads a journal and makes it ready to be written. `journal` is the number
 /// that a new one gets.
 pub(super) fn recover<S: Storage>(
     storage: &S,
     owner: Owner,
     journal: u64,
+    snapshot: Option<SnapshotHead>,
     show: &mut dyn FnMut(&RecordView<'_>),
 ) -> Result<Opened<S::File>, OpenError> {
-    let summary = read(storage, show)?;
+    let from = snapshot.map(|head| head.behind);
+    let summary = read_ahead(storage, from, show)?;
+    check_begin(&summary, snapshot.as_ref())?;
     if let Some(found) = summary.owner
         && found != owner
     {
@@ -67,8 +99,9 @@ pub(super) fn recover<S: Storage>(
     Ok(Opened {
         recovered: Recovered {
             summary,
-            number,
             cut,
+            number,
+            snapshot,
         },
         position: Position {
             journal: number,
@@ -80,13 +113,36 @@ pub(super) fn recover<S: Storage>(
     })
 }
 
+/// Whether what was read is all that there was: from the first record on, or from
+/// where the snapshot ends.
+fn check_begin(summary: &Summary, snapshot: Option<&SnapshotHead>) -> Result<(), ReadError> {
+    match (snapshot, summary.owner) {
+        (None, None) => Ok(()),
+        (None, Some(_)) if summary.first == 1 => Ok(()),
+        (None, Some(_)) => Err(ReadError::Missing {
+            sequence: summary.first,
+        }),
+        // The snapshot was built when the record behind it was durable.
+        (Some(head), None) => Err(ReadError::Damaged {
+            place: head.behind,
+            later: head.behind.sequence,
+        }),
+        (Some(head), Some(owner)) if (owner, summary.journal) == (head.owner, head.journal) => {
+            Ok(())
+        }
+        (Some(head), Some(_)) => Err(ReadError::Foreign {
+            segment: head.behind.segment,
+        }),
+    }
+}
+
 /// Removes the segments behind the last one in use, newest first, and those
 /// that were never finished.
 fn remove_behind<S: Storage>(storage: &S, last: u64) -> Result<(), OpenError> {
     let folder = |error| mend("the journal's folder", error);
     let mut changed = false;
     for name in storage.list().map_err(folder)? {
-        if is_preparing(&name) {
+        if is_preparing(&name) || is_unfinished_snapshot(&name) {
             storage.remove(&name).map_err(|error| mend(&name, error))?;
             changed = true;
         }

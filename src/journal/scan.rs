@@ -78,6 +78,7 @@ impl<'s, S: Storage> Scan<'s, S> {
             summary: Summary {
                 owner: None,
                 journal: 0,
+                first: end.sequence,
                 segments: 0,
                 groups: 0,
                 records: 0,
@@ -176,6 +177,7 @@ impl<'s, S: Storage> Scan<'s, S> {
             self.summary.journal = header.journal;
             // Older segments may have been archived.
             self.summary.end.sequence = header.first;
+            self.summary.first = header.first;
         }
         self.check_own(header, number)?;
         Ok(header.first == self.summary.end.sequence)
@@ -328,7 +330,7 @@ fn unit_of(offset: u64) -> usize {
 }
 
 /// Whether the group at the beginning of `units` is right in all of it.
-fn is_whole(units: &[Unit], header: &GroupHeader, seed: Seed, next: u64) -> bool {
+pub(super) fn is_whole(units: &[Unit], header: &GroupHeader, seed: Seed, next: u64) -> bool {
     let length = header.units as usize;
     let Some(records) = units.get(1..1 + length) else {
         return false;

@@ -152,6 +152,27 @@ pub(super) fn is_preparing(name: &str) -> bool {
     name.ends_with(".preparing")
 }
 
+/// The file of the snapshot up to the end of a segment.
+pub(super) fn snapshot_name(segment: u64) -> String {
+    format!("{segment:016}.snapshot")
+}
+
+/// The same while it is written.
+pub(super) fn unfinished_snapshot_name(segment: u64) -> String {
+    format!("{segment:016}.snapshot-unfinished")
+}
+
+/// The segment of a snapshot's file; `None` for any other file.
+pub(super) fn snapshot_number(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(".snapshot")?;
+    (digits.len() == 16).then(|| digits.parse().ok())?
+}
+
+/// Whether a file is a snapshot that was never finished.
+pub(super) fn is_unfinished_snapshot(name: &str) -> bool {
+    name.ends_with(".snapshot-unfinished")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -41,7 +41,8 @@ impl Desk {
 
     fn open_with(storage: &SimStorage, segment_units: u64) -> Result<Opening, super::OpenError> {
         let mut shown = Shown::default();
-        let opened: Opened<SimFile> = recover(storage, OWNER, NUMBER, &mut |r| shown.take(r))?;
+        let opened: Opened<SimFile> =
+            recover(storage, OWNER, NUMBER, None, &mut |r| shown.take(r))?;
         let supply = Supply::Inline {
             storage: storage.clone(),
             bytes: segment_units * 64,
@@ -318,7 +319,9 @@ fn j06_a_missing_segment_and_a_foreign_one_are_refused() {
 fn j05_a_journal_of_another_shard_count_is_refused_with_what_to_do() {
     let storage = written(&sample());
     let other = Owner { shards: 4, ..OWNER };
-    let refused = recover(&storage, other, 1, &mut |_| {}).err().unwrap();
+    let refused = recover(&storage, other, 1, None, &mut |_| {})
+        .err()
+        .unwrap();
     let text = refused.to_string();
     assert!(
         text.contains("shard 2 of 3") && text.contains("old number"),

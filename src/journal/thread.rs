@@ -2,7 +2,7 @@
 //! one sync runs the next group gathers (rule J4).
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::config::{Durability, JournalConfig};
 use super::fault::{JournalFault, OpenError};
 use super::port::JournalPort;
 use super::reader::RecordView;
-use super::recovery::{Recovered, recover};
+use super::recovery::{Intake, Opened, Recovered, recover, resume};
 use super::segment::Owner;
 use super::storage::Storage;
 use super::supply::{SpareThread, Supply};
@@ -38,7 +38,22 @@ pub struct Journal {
     stop: Arc<AtomicBool>,
     unparker: Unparker,
     fault: Arc<Mutex<Option<JournalFault>>>,
+    synced: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// How far a journal is synced, whatever its mode promises: for those that follow
+/// it, and must not be ahead of what a restart will find.
+#[derive(Clone)]
+pub struct Durable(Arc<AtomicU64>);
+
+impl Durable {
+    /// Everything up to this sequence is on the disk.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        // Pairs with the store behind each sync: the file has what it promises.
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// A journal that was opened.
@@ -69,7 +84,37 @@ impl Journal {
     ) -> Result<OpenedJournal, OpenError> {
         config.check()?;
         let lock = storage.lock()?;
-        let opened = recover(storage, owner, number, show)?;
+        let opened = recover(storage, owner, number, None, show)?;
+        Self::start(storage, config, owner, bell, opened, lock)
+    }
+
+    /// Like [`open`](Self::open), from the newest whole snapshot, if there is one,
+    /// and with the records behind it (rule J7).
+    ///
+    /// # Errors
+    /// Also what keeps a snapshot from being read.
+    pub fn resume<S: Storage>(
+        storage: &S,
+        config: &JournalConfig,
+        owner: Owner,
+        number: u64,
+        bell: Bell,
+        intake: &mut impl Intake,
+    ) -> Result<OpenedJournal, OpenError> {
+        config.check()?;
+        let lock = storage.lock()?;
+        let opened = resume(storage, owner, number, intake)?;
+        Self::start(storage, config, owner, bell, opened, lock)
+    }
+
+    fn start<S: Storage>(
+        storage: &S,
+        config: &JournalConfig,
+        owner: Owner,
+        bell: Bell,
+        opened: Opened<S::File>,
+        lock: S::Lock,
+    ) -> Result<OpenedJournal, OpenError> {
         let watermark = Arc::new(Watermark::new(opened.position.next - 1));
         let spares = SpareThread::start(
             storage.clone(),
@@ -96,6 +141,7 @@ impl Journal {
             Arc::clone(&watermark),
             unparker.clone(),
         );
+        let synced = Arc::new(AtomicU64::new(opened.position.next - 1));
         let stop = Arc::new(AtomicBool::new(false));
         let fault = Arc::new(Mutex::new(None));
         let work = Work::<S> {
@@ -103,6 +149,7 @@ impl Journal {
             ring,
             group: GroupBuffer::with_capacity(JOURNAL_RING_UNITS),
             watermark,
+            synced: Arc::clone(&synced),
             parker,
             idle: config.idle,
             bell,
@@ -124,6 +171,7 @@ impl Journal {
                 stop,
                 unparker,
                 fault,
+                synced,
                 thread: Some(thread),
             },
             port,
@@ -136,6 +184,12 @@ impl Journal {
     pub fn fault(&self) -> Option<JournalFault> {
         let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         fault.clone()
+    }
+
+    /// How far it is durable; it may outlive the journal.
+    #[must_use]
+    pub fn durable(&self) -> Durable {
+        Durable(Arc::clone(&self.synced))
     }
 
     /// Writes and syncs what was handed over, and ends.
@@ -171,6 +225,7 @@ struct Work<S: Storage> {
     ring: Consumer<Unit>,
     group: GroupBuffer,
     watermark: Arc<Watermark>,
+    synced: Arc<AtomicU64>,
     parker: Parker,
     idle: IdleStrategy,
     bell: Bell,
@@ -238,6 +293,7 @@ impl<S: Storage> Work<S> {
         loop {
             match self.writer.append(&mut self.group, clock.wall(), sync) {
                 Ok(last) => {
+                    self.tell_synced();
                     self.watermark.advance(last);
                     (self.bell)();
                     break;
@@ -270,9 +326,18 @@ impl<S: Storage> Work<S> {
         }
         self.unsynced = None;
         match self.writer.sync() {
-            Ok(()) | Err(AppendError::Full) => ControlFlow::Continue(()),
+            Ok(()) => {
+                self.tell_synced();
+                ControlFlow::Continue(())
+            }
+            Err(AppendError::Full) => ControlFlow::Continue(()),
             Err(AppendError::Failed(fault)) => self.fail(fault),
         }
+    }
+
+    fn tell_synced(&self) {
+        // Pairs with the load of who follows.
+        self.synced.store(self.writer.durable(), Ordering::Release);
     }
 
     fn fail(&mut self, fault: JournalFault) -> ControlFlow<()> {

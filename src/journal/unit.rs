@@ -47,6 +47,8 @@ impl RecordKind {
     pub(super) const SEGMENT: Self = Self(0x5347);
     /// The first unit of a group of records.
     pub(super) const GROUP: Self = Self(0x5247);
+    /// The first unit of a snapshot.
+    pub(super) const SNAPSHOT: Self = Self(0x5053);
     /// The largest kind that a record of content may have.
     pub const CONTENT_MAX: Self = Self(0x3fff);
 }

@@ -55,6 +55,11 @@ impl<F: StorageFile> Window<F> {
         Ok(())
     }
 
+    /// What it holds is read again: the file may have changed.
+    pub(super) const fn forget(&mut self) {
+        self.base = usize::MAX;
+    }
+
     /// The unit of the segment that the window begins with.
     pub(super) const fn base(&self) -> usize {
         self.base

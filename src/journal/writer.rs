@@ -167,6 +167,11 @@ impl<S: Storage> Writer<S> {
         Ok(self.next - 1)
     }
 
+    /// The last sequence that is on the disk for sure.
+    pub(super) const fn durable(&self) -> u64 {
+        self.durable
+    }
+
     /// Makes all that was written durable.
     pub(super) fn sync(&mut self) -> Result<(), AppendError> {
         self.check()?;

@@ -14,8 +14,12 @@ pub mod record;
 mod recovery;
 mod reports;
 mod settlement;
+mod snapshot;
 mod state;
 mod withdrawal;
+
+#[cfg(test)]
+mod snapshot_tests;
 
 pub use admission::{Admission, Counts};
 pub use callbacks::RiskRequest;
@@ -25,4 +29,5 @@ pub use reconciliation::VenueMemory;
 pub use reports::{
     DROP_COPY_PORT, RECOVERED_PORT, ReportBell, ReportReceiver, ReportSender, report_ring,
 };
+pub use snapshot::{BuildSnapshotError, IntakeError, ShardIntake, SnapshotBuilder};
 pub use state::{ShardState, StateError};

@@ -3,9 +3,10 @@
 use super::Admission;
 use super::journaling::ShardJournal;
 use super::reconciliation::VenueMemory;
+use super::record::{AdjustmentRecord, ConfigRecord, Effect};
 use super::reports::{DROP_COPY_PORT, RECOVERED_PORT};
 use super::state::ShardState;
-use crate::journal::JournalPort;
+use crate::journal::{Condition, JournalPort};
 use crate::orders::venue::Venue;
 use crate::orders::{CostImage, IdentitySource, OpenOrder};
 use crate::risk::RestoreError;
@@ -40,6 +41,33 @@ impl<V: Venue, I: IdentitySource> Admission<V, I> {
             }
         }
         Ok(self)
+    }
+
+    /// Writes down what the shard is started with, as far as its journal does not
+    /// have it: the settings, and what accounts are given that have not traded.
+    /// Before the first turn; it waits for the journal where there is much.
+    pub fn write_start(
+        &mut self,
+        state: &ShardState,
+        config: &ConfigRecord,
+        openings: impl Iterator<Item = AdjustmentRecord>,
+    ) {
+        if state.config() != Some(config) {
+            self.write_effect(&Effect::Config(*config));
+        }
+        for one in openings {
+            if state.opening(one.account, one.asset) == Some(one.amount) {
+                continue;
+            }
+            self.write_effect(&Effect::Adjustment(one));
+            self.split_group();
+            let is_behind = |journal: &ShardJournal| {
+                journal.condition() == Condition::Running && !journal.takes_work()
+            };
+            while self.journal.as_deref().is_some_and(is_behind) {
+                std::thread::yield_now();
+            }
+        }
     }
 
     fn restore(&mut self, state: &ShardState) -> Result<(), RestoreError> {

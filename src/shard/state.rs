@@ -7,27 +7,30 @@ use hashbrown::HashMap;
 
 use super::authority::AuthorityState;
 use super::record::{
-    AccountRecord, DecodeError, Effect, Glance, OrderRecord, OrderStanding, ReportMark, glance,
+    AccountRecord, ConfigRecord, DecodeError, Effect, Glance, OrderRecord, OrderStanding,
+    ReportMark, glance,
 };
 use crate::journal::RecordView;
 use crate::limits::FILL_IDS_MAX;
-use crate::types::{AccountId, ClientOrderId, FillId, InstrumentId, RejectCode};
+use crate::types::{AccountId, Amount, AssetId, ClientOrderId, FillId, InstrumentId, RejectCode};
 
 /// See the module.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShardState {
     /// With the record that opened each.
-    orders: HashMap<ClientOrderId, (u64, OrderRecord)>,
+    pub(super) orders: HashMap<ClientOrderId, (u64, OrderRecord)>,
     /// With the record that told last of each: two instruments share an asset.
-    accounts: HashMap<(AccountId, InstrumentId), (u64, AccountRecord)>,
-    blocks: HashMap<AccountId, Option<RejectCode>>,
-    halt: Option<RejectCode>,
+    pub(super) accounts: HashMap<(AccountId, InstrumentId), (u64, AccountRecord)>,
+    pub(super) blocks: HashMap<AccountId, Option<RejectCode>>,
+    pub(super) halt: Option<RejectCode>,
     /// By credential, the last report's number.
-    reports: HashMap<u16, u64>,
-    fills: VecDeque<FillId>,
-    last_fill: u64,
-    records: u64,
-    authority: AuthorityState,
+    pub(super) reports: HashMap<u16, u64>,
+    pub(super) fills: VecDeque<FillId>,
+    pub(super) last_fill: u64,
+    pub(super) records: u64,
+    pub(super) authority: AuthorityState,
+    pub(super) config: Option<ConfigRecord>,
+    pub(super) openings: HashMap<(AccountId, AssetId), Amount>,
 }
 
 /// A record of a journal is not one of a shard's.
@@ -94,6 +97,10 @@ impl ShardState {
                 }
                 None => self.halt = block.cause,
             },
+            Effect::Config(config) => self.config = Some(*config),
+            Effect::Adjustment(one) => {
+                self.openings.insert((one.account, one.asset), one.amount);
+            }
             Effect::Decision(_) | Effect::Hold(_) | Effect::Told(_) => self.authority.apply(effect),
         }
     }
@@ -139,6 +146,18 @@ impl ShardState {
     #[must_use]
     pub const fn authority(&self) -> &AuthorityState {
         &self.authority
+    }
+
+    /// The settings that it ran with last.
+    #[must_use]
+    pub const fn config(&self) -> Option<&ConfigRecord> {
+        self.config.as_ref()
+    }
+
+    /// What an account was given before it traded.
+    #[must_use]
+    pub fn opening(&self, account: AccountId, asset: AssetId) -> Option<Amount> {
+        self.openings.get(&(account, asset)).copied()
     }
 
     /// The firm-wide halt.

@@ -59,6 +59,14 @@ pub enum StartError {
         /// What is in the way, and what to do.
         reason: String,
     },
+    /// History cannot be written.
+    #[error("history {file}: {reason}")]
+    History {
+        /// Which file.
+        file: String,
+        /// What is in the way, and what to do.
+        reason: String,
+    },
     /// The journals are of more shards than are to run.
     #[error(
         "the journals in {folder} are of {found} shards, and {asked} are to run; accounts are \

@@ -155,6 +155,7 @@ impl Gateway {
         let parts = Mutex::new(parts);
         let orders_max = config.venue.orders_max;
         let route = layout.shards;
+        let started_with = settings::record(config);
         let settings = config.clone();
         let born = Arc::clone(births);
         let factory = move |shard: ShardId| {
@@ -178,11 +179,16 @@ impl Gateway {
                     let made = match journal {
                         None => made,
                         // The simulated venue has ended with the process.
-                        Some(ShardJournal { port, state }) => made
-                            .with_journal(port, &state, VenueMemory::Lost)
-                            .unwrap_or_else(|error| {
-                                born.refuse(StartError::Restore { shard, error })
-                            }),
+                        Some(ShardJournal { port, state }) => {
+                            let mut made = made
+                                .with_journal(port, &state, VenueMemory::Lost)
+                                .unwrap_or_else(|error| {
+                                    born.refuse(StartError::Restore { shard, error })
+                                });
+                            let openings = settings::openings(&settings, mine);
+                            made.write_start(&state, &started_with, openings);
+                            made
+                        }
                     };
                     born.equip(made, route)
                 }
@@ -306,6 +312,12 @@ impl Gateway {
     #[must_use]
     pub fn journal_faults(&self) -> Vec<(ShardId, JournalFault)> {
         self.journals.faults()
+    }
+
+    /// What goes wrong with snapshots and history at present; orders go on.
+    #[must_use]
+    pub fn troubles(&self) -> Vec<String> {
+        self.journals.troubles()
     }
 
     /// To steer the simulated venue's phases.

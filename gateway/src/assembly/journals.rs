@@ -9,9 +9,10 @@ use pitlane::journal::storage::SystemStorage;
 use pitlane::journal::{
     Durability, Journal, JournalConfig, JournalFault, JournalPort, Owner, Place,
 };
-use pitlane::shard::{ReportBell, ShardState, StateError};
+use pitlane::shard::{ReportBell, ShardIntake, ShardState};
 use pitlane::types::{FillId, ShardId};
 
+use super::keeping::{Followed, Keeping};
 use super::{Layout, StartError};
 use crate::config::{Config, JournalMode, JournalSettings};
 
@@ -23,6 +24,7 @@ pub(super) struct ShardJournal {
 
 /// The threads of the journals, and what was found; dropped, they are closed.
 pub(super) struct Journals {
+    keeping: Option<Keeping>,
     threads: Vec<Journal>,
     found: Vec<Found>,
 }
@@ -30,8 +32,10 @@ pub(super) struct Journals {
 /// What a shard's journal had when it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Records that were read.
+    /// Records that its state comes from, in a snapshot or read.
     pub records: u64,
+    /// Where the snapshot that it began with ends.
+    pub snapshot: Option<Place>,
     /// Orders that were open.
     pub open_orders: usize,
     /// Where a torn tail was cut, if there was one.
@@ -49,6 +53,7 @@ impl Journals {
         bell: Option<&ReportBell>,
     ) -> Result<(Self, Vec<Option<ShardJournal>>), StartError> {
         let mut all = Self {
+            keeping: None,
             threads: Vec::new(),
             found: Vec::new(),
         };
@@ -58,10 +63,14 @@ impl Journals {
         };
         refuse_more_shards(&settings.dir, layout.shards)?;
         let mut shards = Vec::new();
-        for shard in 0..layout.shards {
-            let shard = all.open_one(settings, &how, ShardId(shard), layout.shards, bell)?;
+        let mut followed = Vec::new();
+        for number in 0..layout.shards {
+            let (shard, one) =
+                all.open_one(settings, &how, ShardId(number), layout.shards, bell)?;
             shards.push(Some(shard));
+            followed.push(one);
         }
+        all.keeping = Some(Keeping::start(settings, &followed)?);
         Ok((all, shards))
     }
 
@@ -72,7 +81,7 @@ impl Journals {
         shard: ShardId,
         shards: u16,
         bell: Option<&ReportBell>,
-    ) -> Result<ShardJournal, StartError> {
+    ) -> Result<(ShardJournal, Followed), StartError> {
         let folder = settings.dir.join(folder_name(shard.0));
         let in_folder = |reason: String| StartError::Journal {
             folder: folder.display().to_string(),
@@ -80,10 +89,9 @@ impl Journals {
         };
         let storage =
             SystemStorage::create(&folder).map_err(|error| in_folder(error.to_string()))?;
-        let mut state = ShardState::default();
-        let mut wrong: Option<StateError> = None;
+        let mut intake = ShardIntake::default();
         let bell = bell.cloned();
-        let opened = Journal::open(
+        let opened = Journal::resume(
             &storage,
             how,
             Owner { shard, shards },
@@ -93,27 +101,30 @@ impl Journals {
                     bell.ring();
                 }
             }),
-            &mut |record| {
-                if wrong.is_none() {
-                    wrong = state.take(record).err();
-                }
-            },
+            &mut intake,
         )
         .map_err(|error| in_folder(error.to_string()))?;
+        let followed = Followed {
+            shard: shard.0,
+            storage,
+            durable: opened.journal.durable(),
+        };
         self.threads.push(opened.journal);
-        if let Some(wrong) = wrong {
-            return Err(in_folder(wrong.to_string()));
-        }
+        let state = intake
+            .finish()
+            .map_err(|error| in_folder(error.to_string()))?;
         self.found.push(Found {
             records: state.records(),
+            snapshot: opened.recovered.snapshot.map(|head| head.behind),
             open_orders: state.open_orders().len(),
             cut: opened.recovered.cut,
             last_fill: state.last_fill(),
         });
-        Ok(ShardJournal {
+        let shard = ShardJournal {
             port: opened.port,
             state,
-        })
+        };
+        Ok((shard, followed))
     }
 
     /// What each shard's journal had; nothing where there is none.
@@ -137,12 +148,21 @@ impl Journals {
     }
 
     /// Writes what was handed over, and ends.
-    pub(super) fn close(self) -> Vec<(ShardId, JournalFault)> {
+    pub(super) fn close(mut self) -> Vec<(ShardId, JournalFault)> {
+        if let Some(keeping) = &mut self.keeping {
+            keeping.end_snapshots();
+        }
         let shards = (0..).map(ShardId);
+        // History ends behind the journals, and has all of them.
         shards
             .zip(self.threads)
             .filter_map(|(shard, journal)| Some((shard, journal.close().err()?)))
             .collect()
+    }
+
+    /// What goes wrong with snapshots and history at present.
+    pub(super) fn troubles(&self) -> Vec<String> {
+        self.keeping.as_ref().map_or_else(Vec::new, Keeping::faults)
     }
 }
 

@@ -11,6 +11,7 @@ mod decisions;
 mod error;
 mod gateway;
 mod journals;
+mod keeping;
 mod layout;
 mod path;
 mod settings;

@@ -1,13 +1,16 @@
 //! The configuration file's values as each part takes them.
 
+use arrayvec::ArrayString;
 use pitlane::lanes::LaneKey;
 use pitlane::orders::venue::sim::{SimConfig, SimInstrument};
 use pitlane::risk::{Adjustment, Change, Quote, QuoteTarget, RiskConfig, RiskEngine};
+use pitlane::shard::record::{AdjustmentKind, AdjustmentRecord, ConfigRecord};
 use pitlane::time::Nanos;
-use pitlane::types::{AccountId, ShardId};
+use pitlane::types::{AccountId, Amount, AssetId, ShardId};
+use sha2::{Digest, Sha256};
 
 use super::StartError;
-use crate::config::{Config, CredentialEntry, Io};
+use crate::config::{AccountRange, Config, CredentialEntry, Io};
 use crate::server::{IoChoice, ServerConfig};
 use crate::session::{Credential, CredentialError, CredentialId, Credentials, Permissions, Timing};
 
@@ -58,6 +61,40 @@ pub(super) fn open_books(
         }
     }
     Ok(())
+}
+
+/// What accounts have before they trade, as it is written down.
+pub(super) fn openings(
+    config: &Config,
+    mine: impl Fn(AccountId) -> bool,
+) -> impl Iterator<Item = AdjustmentRecord> {
+    let of_range = |range: &AccountRange| {
+        let balances = range.balances.clone();
+        range.ids().flat_map(move |account| {
+            let one = move |&(asset, amount): &(AssetId, Amount)| AdjustmentRecord {
+                account,
+                asset,
+                kind: AdjustmentKind::Opening,
+                amount,
+            };
+            balances.iter().map(one).collect::<Vec<_>>()
+        })
+    };
+    let ranges = config.accounts.iter();
+    ranges
+        .flat_map(of_range)
+        .filter(move |one| mine(one.account))
+}
+
+/// Which settings these are, as it is written down.
+pub(super) fn record(config: &Config) -> ConfigRecord {
+    let digest = Sha256::digest(format!("{config:?}"));
+    let mut half = [0; 16];
+    half.copy_from_slice(&digest[..16]);
+    ConfigRecord {
+        digest: half,
+        program: ArrayString::from(env!("CARGO_PKG_VERSION")).unwrap_or_default(),
+    }
 }
 
 pub(super) fn venue(config: &Config) -> SimConfig {

@@ -15,7 +15,7 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::run::Failure;
-use crate::config::Config;
+use crate::config::{Config, OldSegments};
 use crate::secrets;
 
 /// The folder as it is after its preparation.
@@ -46,16 +46,17 @@ impl DevFolder {
             secrets::create(&path, &text).map_err(in_file(&path))?;
         }
         let mut config = Config::load(&path).map_err(Failure::input)?;
-        if config.journal.dir.is_relative() {
-            config.journal.dir = folder.join(&config.journal.dir);
-        }
-        if let Some(file) = config
-            .authorizer
-            .key_file
-            .as_mut()
-            .filter(|file| file.is_relative())
-        {
+        // A path that is not relative stays as it is.
+        let journal = &mut config.journal;
+        let files = journal
+            .history
+            .iter_mut()
+            .chain(&mut config.authorizer.key_file);
+        for file in files.chain([&mut journal.dir]) {
             *file = folder.join(&*file);
+        }
+        if let OldSegments::Archive(archive) = &mut journal.old_segments {
+            *archive = folder.join(&*archive);
         }
         let changed = |what: &str, file: &str| {
             Failure::input(format!(
@@ -168,6 +169,7 @@ listen = "127.0.0.1:0"
 mode = "sync"
 dir = "journal"
 segment_mib = 8
+history = "history.sqlite"
 
 [http]
 enabled = true

@@ -31,6 +31,19 @@ pub(super) fn object(record: &RecordView<'_>) -> Value {
         Ok(Effect::Decision(decision)) => ("decision", decision_fields(&decision)),
         Ok(Effect::Hold(hold)) => ("hold", hold_fields(&hold)),
         Ok(Effect::Told(told)) => ("told", told_fields(&told)),
+        Ok(Effect::Config(config)) => (
+            "config",
+            json!({"program": config.program.as_str(), "digest": hex(&config.digest)}),
+        ),
+        Ok(Effect::Adjustment(one)) => (
+            "adjustment",
+            json!({
+                "account": one.account,
+                "asset": one.asset,
+                "adjusts": "opening",
+                "amount": text(one.amount),
+            }),
+        ),
         Ok(_) => ("newer", json!({})),
         Err(error) => (
             "unknown",

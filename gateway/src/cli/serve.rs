@@ -165,9 +165,15 @@ fn describe_journal(gateway: &Gateway, config: &Config) {
         JournalMode::Off => eprintln!("journal: off; nothing survives a restart"),
     }
     for (shard, found) in gateway.found().iter().enumerate() {
+        if let Some(place) = found.snapshot {
+            eprintln!(
+                "shard {shard}: begun with the snapshot of segment {}",
+                place.segment - 1
+            );
+        }
         if found.records > 0 {
             eprintln!(
-                "shard {shard}: {} records read; {} orders were open, and have ended with the \
+                "shard {shard}: {} records taken over; {} orders were open, and have ended with the \
                  simulated venue",
                 found.records, found.open_orders
             );

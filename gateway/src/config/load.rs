@@ -14,7 +14,7 @@ use toml::de::DeTable;
 use super::http;
 use super::model::{
     CallbackHalt, Config, EngineSettings, GatewaySettings, Idle, Io, JournalMode, JournalSettings,
-    Mode, SessionSettings, Shards, VenueKind, VenueSettings,
+    Mode, OldSegments, SessionSettings, Shards, VenueKind, VenueSettings,
 };
 use super::parties;
 use super::problem::{ConfigError, Problem};
@@ -335,6 +335,14 @@ fn journal(section: Section<'_, '_>) -> JournalSettings {
         groups_max: section
             .number("groups_max", 1..=limits::JOURNAL_GROUPS_MAX)
             .unwrap_or(default.groups_max),
+        snapshot_segments: section
+            .number(
+                "snapshot_segments",
+                0..=limits::JOURNAL_SNAPSHOT_SEGMENTS_MAX,
+            )
+            .unwrap_or(default.snapshot_segments),
+        old_segments: old_segments(&section),
+        history: section.text("history", "history.sqlite").map(PathBuf::from),
     };
     if settings.sync_every > SYNC_EVERY_MOST {
         let complaint = Complaint::new(
@@ -346,6 +354,18 @@ fn journal(section: Section<'_, '_>) -> JournalSettings {
     }
     section.finish();
     settings
+}
+
+/// What becomes of old segments.
+fn old_segments(section: &Section<'_, '_>) -> OldSegments {
+    let folder = section.text("archive", "journal-archive");
+    let archive = folder.map_or_else(|| PathBuf::from("journal-archive"), PathBuf::from);
+    let choices = [("keep", 0), ("archive", 1), ("delete", 2)];
+    match section.one_of("old_segments", &choices, 0) {
+        1 => OldSegments::Archive(archive),
+        2 => OldSegments::Delete,
+        _ => OldSegments::Keep,
+    }
 }
 
 fn venue(section: Section<'_, '_>) -> VenueSettings {

@@ -216,6 +216,24 @@ pub struct JournalSettings {
     pub segment_mib: u64,
     /// Groups of one shard that may wait for the disk.
     pub groups_max: usize,
+    /// Segments to be closed before the next snapshot; zero: there is none.
+    pub snapshot_segments: u64,
+    /// What becomes of segments that no snapshot and no reader needs.
+    pub old_segments: OldSegments,
+    /// The SQLite file that history goes to; `None`: there is none.
+    pub history: Option<PathBuf>,
+}
+
+/// What becomes of a segment that is not needed any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OldSegments {
+    /// It stays.
+    #[default]
+    Keep,
+    /// It goes to this folder.
+    Archive(PathBuf),
+    /// It is removed.
+    Delete,
 }
 
 impl Default for JournalSettings {
@@ -226,6 +244,9 @@ impl Default for JournalSettings {
             sync_every: Duration::from_millis(10),
             segment_mib: limits::JOURNAL_SEGMENT_BYTES_DEFAULT >> 20,
             groups_max: limits::JOURNAL_GROUPS_DEFAULT,
+            snapshot_segments: limits::JOURNAL_SNAPSHOT_SEGMENTS_DEFAULT,
+            old_segments: OldSegments::Keep,
+            history: None,
         }
     }
 }

@@ -47,23 +47,30 @@ pub fn key() -> ClientKey {
 /// A folder with a configuration and a journal.
 pub struct Desk {
     pub folder: TempDir,
+    /// Keys of `[journal]`, and sections behind it.
+    keys: String,
 }
 
 impl Desk {
     pub fn new(engine: &str) -> Self {
-        let desk = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        Self::with_keys(engine, |_| String::new())
+    }
+
+    /// Also with keys of `[journal]`, and sections behind it, made from the folder.
+    pub fn with_keys(engine: &str, keys: impl Fn(&str) -> String) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = keys(folder.path().to_str().unwrap());
+        let desk = Self { folder, keys };
         desk.configure(engine);
         desk
     }
 
     pub fn configure(&self, engine: &str) {
         let public: String = key().public().iter().map(|b| format!("{b:02x}")).collect();
-        let journal = self.journal();
+        let (journal, keys) = (self.journal(), &self.keys);
         let text = format!(
             "[gateway]\nlisten = \"127.0.0.1:0\"\n[engine]\n{engine}\n\
-             [journal]\ndir = \"{journal}\"\nsegment_mib = 8\n\
+             [journal]\ndir = \"{journal}\"\nsegment_mib = 8\n{keys}\n\
              [[asset]]\nid = 1\nname = \"ACME\"\n[[asset]]\nid = 2\nname = \"USD\"\n\
              [[instrument]]\nid = 1\nbase = \"ACME\"\nsettlement = \"USD\"\n\
              [[account]]\nid = 42\ncount = 4\n\
@@ -149,6 +156,19 @@ impl Serving {
 
     pub fn client(&self) -> Client {
         Client::connect(self.address, &Logon::new(1, CredentialId(1), key())).unwrap()
+    }
+
+    /// As a user stops it; it must end well.
+    pub fn stop(mut self) -> String {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", "TERM", &pid]).status();
+        assert!(sent.unwrap().success());
+        let mut text = String::new();
+        let mut stderr = self.child.stderr.take().unwrap();
+        stderr.read_to_string(&mut text).unwrap();
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{text}");
+        text
     }
 
     /// As `kill -9`; what it had said on stderr.

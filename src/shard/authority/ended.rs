@@ -44,7 +44,7 @@ impl Left {
 
 /// See the module: the last [`AUTHORITY_ENDED_MAX`], the oldest is forgotten first,
 /// and a fill of it counts as late.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::shard) struct EndedHolds {
     left: HashMap<ClientOrderId, Left, foldhash::fast::RandomState>,
     order: VecDeque<ClientOrderId>,
@@ -61,6 +61,12 @@ impl EndedHolds {
             self.left.remove(&oldest);
         }
         self.order.push_back(id);
+    }
+
+    /// All of them, oldest first.
+    pub(in crate::shard) fn all(&self) -> impl Iterator<Item = (ClientOrderId, Left)> {
+        let ids = self.order.iter();
+        ids.filter_map(|id| Some((*id, *self.left.get(id)?)))
     }
 
     /// Takes a fill that came after the end; whether it is beyond its order.

@@ -39,3 +39,4 @@ pub use request::{Allowed, Decided, DecisionRequest, Undecided};
 pub use state::AuthorityState;
 
 pub(super) use desk::AuthorityDesk;
+pub(super) use ended::Left;

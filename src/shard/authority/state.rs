@@ -7,9 +7,10 @@ use crate::limits::{EXTERNAL_FILLS_MAX, FILL_IDS_MAX};
 use crate::shard::record::{
     DecisionRecord, Effect, HoldRecord, HoldStanding, ToldKind, ToldOutcome, ToldRecord,
 };
+use crate::types::ClientOrderId;
 
 /// See the module.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuthorityState {
     /// By number; a hold's image is written in the group of its decision.
     holds: BTreeMap<u64, (DecisionRecord, Option<HoldRecord>)>,
@@ -74,6 +75,38 @@ impl AuthorityState {
     pub fn holds(&self) -> impl Iterator<Item = (&DecisionRecord, &HoldRecord)> {
         let held = self.holds.values();
         held.filter_map(|(decision, hold)| Some((decision, hold.as_ref()?)))
+    }
+
+    /// All of them, as a snapshot has them.
+    pub(in crate::shard) fn all_holds(
+        &self,
+    ) -> impl Iterator<Item = &(DecisionRecord, Option<HoldRecord>)> {
+        self.holds.values()
+    }
+
+    /// As a snapshot says.
+    pub(in crate::shard) const fn set_last_number(&mut self, last: u64) {
+        self.last = last;
+    }
+
+    /// As a snapshot says.
+    pub(in crate::shard) fn set_stream(&mut self, stream: u64, last: u64) {
+        self.streams.insert(stream, last);
+    }
+
+    /// As a snapshot says.
+    pub(in crate::shard) fn push_fill(&mut self, told: ToldRecord) {
+        push_bounded(&mut self.fills, told, FILL_IDS_MAX);
+    }
+
+    /// As a snapshot says.
+    pub(in crate::shard) fn push_set_aside(&mut self, told: ToldRecord) {
+        push_bounded(&mut self.set_aside, told, EXTERNAL_FILLS_MAX);
+    }
+
+    /// As a snapshot says.
+    pub(in crate::shard) fn push_ended(&mut self, id: ClientOrderId, left: Left) {
+        self.ended.insert(id, left);
     }
 
     /// The last number that a decision was given; zero before the first.

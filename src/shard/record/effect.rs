@@ -7,6 +7,7 @@ use super::decision::DecisionRecord;
 use super::hold::HoldRecord;
 use super::order::{OrderRecord, OrderStanding};
 use super::report::{self, ReportMark};
+use super::start::{AdjustmentRecord, ConfigRecord};
 use super::told::ToldRecord;
 use crate::journal::RecordKind;
 use crate::types::{ClientOrderId, Report};
@@ -21,6 +22,8 @@ const BLOCK: RecordKind = RecordKind(4);
 const DECISION: RecordKind = RecordKind(5);
 const HOLD: RecordKind = RecordKind(6);
 const TOLD: RecordKind = RecordKind(7);
+const CONFIG: RecordKind = RecordKind(16);
+const ADJUSTMENT: RecordKind = RecordKind(17);
 
 /// One thing that a turn has changed, as it is now, or has told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +43,10 @@ pub enum Effect {
     Hold(HoldRecord),
     /// What an executor has told.
     Told(ToldRecord),
+    /// Which settings the shard runs with.
+    Config(ConfigRecord),
+    /// A balance that was set.
+    Adjustment(AdjustmentRecord),
 }
 
 /// A record's body cannot be understood.
@@ -125,6 +132,14 @@ fn encode_in<const MAX: usize>(effect: &Effect) -> Encoded<MAX> {
             told.put(&mut body);
             TOLD
         }
+        Effect::Config(config) => {
+            config.put(&mut body);
+            CONFIG
+        }
+        Effect::Adjustment(adjustment) => {
+            adjustment.put(&mut body);
+            ADJUSTMENT
+        }
     };
     Encoded { kind, body }
 }
@@ -135,8 +150,9 @@ fn encode_in<const MAX: usize>(effect: &Effect) -> Encoded<MAX> {
 /// Of another kind or version, or of values that none of ours has.
 #[inline]
 pub fn decode(kind: RecordKind, version: u8, body: &[u8]) -> Result<Effect, DecodeError> {
-    if version != EFFECT_VERSION || !(ORDER..=TOLD).contains(&kind) {
-        return Err(DecodeError::Unknown { kind, version });
+    let unknown = DecodeError::Unknown { kind, version };
+    if version != EFFECT_VERSION {
+        return Err(unknown);
     }
     let mut from = Take(body);
     let effect = match kind {
@@ -146,7 +162,10 @@ pub fn decode(kind: RecordKind, version: u8, body: &[u8]) -> Result<Effect, Deco
         BLOCK => BlockRecord::take(&mut from).map(Effect::Block),
         DECISION => DecisionRecord::take(&mut from).map(|one| Effect::Decision(Box::new(one))),
         HOLD => HoldRecord::take(&mut from).map(Effect::Hold),
-        _ => ToldRecord::take(&mut from).map(Effect::Told),
+        TOLD => ToldRecord::take(&mut from).map(Effect::Told),
+        CONFIG => ConfigRecord::take(&mut from).map(Effect::Config),
+        ADJUSTMENT => AdjustmentRecord::take(&mut from).map(Effect::Adjustment),
+        _ => return Err(unknown),
     };
     effect
         .filter(|_| from.end().is_some())
@@ -190,10 +209,14 @@ pub(crate) fn glance(kind: RecordKind, version: u8, body: &[u8]) -> Result<Glanc
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrayvec::ArrayString;
+
     use crate::orders::decision::{Decision, Grant, Size, Verdict};
     use crate::orders::{CostImage, PendingCancel, PendingReplace};
     use crate::risk::{AccountImage, Balance, HoldImage};
-    use crate::shard::record::{HoldStanding, OrderStanding, ToldKind, ToldOutcome, venue_name};
+    use crate::shard::record::{
+        AdjustmentKind, HoldStanding, OrderStanding, ToldKind, ToldOutcome, venue_name,
+    };
     use crate::time::UnixNanos;
     use crate::types::{
         AccountId, Amount, AssetId, ClientOrderId, ClientReference, FillId, InstrumentId, Order,
@@ -401,6 +424,16 @@ mod tests {
             hold(HoldStanding::Ended, HoldImage::default()),
             Effect::Told(told),
             Effect::Told(set_aside),
+            Effect::Config(ConfigRecord {
+                digest: [9; 16],
+                program: ArrayString::from("1.2.3").unwrap(),
+            }),
+            Effect::Adjustment(AdjustmentRecord {
+                account: AccountId(1),
+                asset: AssetId(2),
+                kind: AdjustmentKind::Opening,
+                amount: Amount::from_raw(i128::MIN),
+            }),
         ]
     }
 

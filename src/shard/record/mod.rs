@@ -13,6 +13,7 @@ mod effect;
 mod hold;
 mod order;
 mod report;
+mod start;
 mod told;
 
 pub use account::AccountRecord;
@@ -21,6 +22,7 @@ pub use decision::DecisionRecord;
 pub use effect::{DecodeError, Effect, decode};
 pub use hold::{HoldRecord, HoldStanding};
 pub use order::{OrderRecord, OrderStanding};
+pub use start::{AdjustmentKind, AdjustmentRecord, ConfigRecord};
 pub use told::{ToldKind, ToldOutcome, ToldRecord, VenueName};
 
 pub(super) use effect::{EFFECT_VERSION, Glance, encode, encode_long, glance};

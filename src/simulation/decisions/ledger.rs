@@ -123,7 +123,11 @@ impl Ledger {
             }
             Effect::Told(told) => self.take_told(&told),
             Effect::Report(report) => self.take_report(&report),
-            Effect::Hold(_) | Effect::Account(_) | Effect::Block(_) => {}
+            Effect::Hold(_)
+            | Effect::Account(_)
+            | Effect::Block(_)
+            | Effect::Config(_)
+            | Effect::Adjustment(_) => {}
         }
         true
     }
