@@ -9,6 +9,7 @@ pub mod demo;
 pub mod flow;
 pub mod history;
 mod progress;
+mod remote;
 pub mod scenario;
 mod secrets;
 pub mod server;

@@ -35,6 +35,8 @@ pub(super) enum Command {
     Sign(SignArgs),
     /// List the orders of a running gateway's executor
     Orders(OrdersArgs),
+    /// Serve an agent's orders as tools of the Model Context Protocol, over stdio
+    Mcp(McpArgs),
     /// Look at a journal, live or dead
     #[command(subcommand)]
     Journal(JournalCommand),
@@ -56,6 +58,17 @@ pub(super) struct ReportsArgs {
     /// The key's name in the reports
     #[arg(long, value_name = "NAME")]
     pub(super) key_id: String,
+}
+
+/// Arguments of `pitlane mcp`.
+#[derive(Debug, Args)]
+pub(super) struct McpArgs {
+    /// Where the gateway's HTTP side listens, such as http://127.0.0.1:7401
+    #[arg(long, value_name = "URL")]
+    pub(super) url: String,
+    /// A file with the agent's token
+    #[arg(long, value_name = "FILE")]
+    pub(super) token_file: PathBuf,
 }
 
 /// Arguments of `pitlane verify`.

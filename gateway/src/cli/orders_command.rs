@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::args::OrdersArgs;
-use super::remote::Remote;
 use super::run::{Failure, print};
+use crate::remote::Remote;
 
 /// What a table shows of an order, and how wide.
 const COLUMNS: [(&str, usize); 7] = [

@@ -6,9 +6,10 @@ use clap::Parser;
 
 use super::args::{Cli, Command};
 use super::{
-    config_command, demo_command, journal_command, keygen, orders_command, reports,
+    config_command, demo_command, journal_command, keygen, mcp, orders_command, reports,
     scenario_command, serve, sign, sim_command, token,
 };
+use crate::remote::RemoteError;
 
 /// The run did not do what it should.
 pub(super) const FAILED: u8 = 1;
@@ -39,6 +40,15 @@ impl Failure {
     }
 }
 
+impl From<RemoteError> for Failure {
+    fn from(error: RemoteError) -> Self {
+        match error {
+            RemoteError::Input(_) => Self::input(error),
+            RemoteError::Run(_) => Self::run(error),
+        }
+    }
+}
+
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -54,6 +64,7 @@ pub fn main() -> ExitCode {
         Command::Token(args) => token::run(&args),
         Command::Sign(args) => sign::run(&args),
         Command::Orders(args) => orders_command::run(&args),
+        Command::Mcp(args) => mcp::run(&args),
         Command::Journal(command) => journal_command::run(&command),
         Command::Reports(args) => reports::reports(&args),
         Command::Verify(args) => reports::verify(&args),

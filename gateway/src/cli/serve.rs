@@ -71,6 +71,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     } else {
         Duration::ZERO
     };
+    for trouble in gateway.troubles() {
+        eprintln!("{trouble}");
+    }
     let stopped = gateway.stop(drain);
     handle.close();
     let _ = again.join();
@@ -106,12 +109,20 @@ fn refuse_example_keys(config: &Config) -> Result<(), Failure> {
     }
     let agents = config.agents.iter().map(|one| (&one.id, one.token_sha256));
     let admins = config.admins.iter().map(|one| (&one.id, one.token_sha256));
+    let peers = config.peers.iter().map(|one| (&one.id, one.token_sha256));
     let known = |hash| {
+        let mut peers = example.peers.iter().map(|one| one.token_sha256);
         let mut agents = example.agents.iter().map(|one| one.token_sha256);
         let mut admins = example.admins.iter().map(|one| one.token_sha256);
-        agents.any(|own| own == hash) || admins.any(|own| own == hash)
+        agents.any(|own| own == hash)
+            || admins.any(|own| own == hash)
+            || peers.any(|own| own == hash)
     };
-    if let Some((id, _)) = agents.chain(admins).find(|(_, hash)| known(*hash)) {
+    if let Some((id, _)) = agents
+        .chain(admins)
+        .chain(peers)
+        .find(|(_, hash)| known(*hash))
+    {
         return refuse(format!("{id:?}"), "token", "pitlane token --out FILE");
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! A running gateway's HTTP side, as commands ask it.
+//! A running gateway's HTTP side, as commands and other gateways ask it. It blocks,
+//! for a bounded time.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +8,6 @@ use serde_json::Value;
 use ureq::Agent;
 use zeroize::Zeroizing;
 
-use super::run::Failure;
 use crate::secrets;
 
 /// Longer than a gateway takes for any answer, unless it is configured otherwise.
@@ -17,28 +17,39 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
 /// A gateway and the token for it.
-pub(super) struct Remote {
+pub(crate) struct Remote {
     agent: Agent,
     url: String,
     header: Zeroizing<String>,
 }
 
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RemoteError {
+    /// What was given cannot be used.
+    #[error("{0}")]
+    Input(String),
+    /// The other end is not there, or refuses.
+    #[error("{0}")]
+    Run(String),
+}
+
 /// What it answered.
-pub(super) struct Answered {
-    pub(super) status: u16,
-    pub(super) body: String,
+pub(crate) struct Answered {
+    pub(crate) status: u16,
+    pub(crate) body: String,
 }
 
 impl Remote {
     /// For the gateway at `url`, such as `http://127.0.0.1:7401`.
-    pub(super) fn new(url: &str, token_file: &Path) -> Result<Self, Failure> {
+    pub(crate) fn new(url: &str, token_file: &Path) -> Result<Self, RemoteError> {
         if !url.starts_with("http://") {
-            return Err(Failure::input(format!(
+            return Err(RemoteError::Input(format!(
                 "--url {url}: write http:// and the address that [http] listen names"
             )));
         }
         let token = secrets::read(token_file).map_err(|error| {
-            Failure::input(format!(
+            RemoteError::Input(format!(
                 "{}: {error}; name a file with a token, as pitlane token writes it",
                 token_file.display()
             ))
@@ -57,20 +68,28 @@ impl Remote {
     }
 
     /// `GET` of a route.
-    pub(super) fn get(&self, route: &str) -> Result<Answered, Failure> {
+    pub(crate) fn get(&self, route: &str) -> Result<Answered, RemoteError> {
         let url = format!("{}{route}", self.url);
         let request = self.agent.get(&url);
         let response = request.header("Authorization", self.header.as_str()).call();
         answered(&url, response)
+    }
+
+    /// `POST` of a body.
+    pub(crate) fn post(&self, route: &str, body: &str) -> Result<Answered, RemoteError> {
+        let url = format!("{}{route}", self.url);
+        let request = self.agent.post(&url);
+        let request = request.header("Authorization", self.header.as_str());
+        answered(&url, request.send(body))
     }
 }
 
 fn answered(
     url: &str,
     response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-) -> Result<Answered, Failure> {
+) -> Result<Answered, RemoteError> {
     let failed = |error: ureq::Error| {
-        Failure::run(format!(
+        RemoteError::Run(format!(
             "{url}: {error}; is the gateway running, with [http] enabled = true?"
         ))
     };
@@ -83,14 +102,20 @@ fn answered(
 }
 
 impl Answered {
+    /// The body of an answer that is no refusal.
+    pub(crate) fn ok(self) -> Result<String, RemoteError> {
+        self.json()?;
+        Ok(self.body)
+    }
+
     /// The answer as JSON, or its refusal.
-    pub(super) fn json(&self) -> Result<Value, Failure> {
+    pub(crate) fn json(&self) -> Result<Value, RemoteError> {
         let value = serde_json::from_str::<Value>(&self.body).unwrap_or_default();
         if self.status == 200 {
             return Ok(value);
         }
         let text = |name: &str| value[name].as_str().unwrap_or("no reason given").to_owned();
-        Err(Failure::run(format!(
+        Err(RemoteError::Run(format!(
             "the gateway refuses, {}: {}: {}",
             self.status,
             text("code"),
