@@ -20,12 +20,14 @@
 
 use std::time::Duration;
 
+use pitlane::orders::Code;
 use pitlane::orders::lifecycle::OrderState;
 use pitlane::orders::venue::VenueEvent;
-use pitlane::orders::venue::distant::Faults;
+use pitlane::orders::venue::distant::{Chance, Faults};
+use pitlane::time::UnixNanos;
 use pitlane::types::Side;
 
-use crate::rig::{Rig, order_id, units};
+use crate::rig::{Rig, START, order_id, units};
 
 const ORDERS: u64 = 12;
 
@@ -76,6 +78,54 @@ fn o33_fills_that_cross_every_cancel_win_what_they_filled() {
         }
         assert_eq!(rig.executor().open_questions(), 0);
         assert_eq!(rig.executor().counts().illegal_moves, 0);
+    }
+}
+
+#[test]
+fn f28_a_wall_clock_that_jumps_moves_no_deadline_and_no_number() {
+    let hour = Duration::from_secs(3_600);
+    for jumped in [START.after(hour), UnixNanos(START.0 - 3_600_000_000_000)] {
+        let mut rig = Rig::new();
+        rig.working(1);
+        let told = rig.inbox.bodies().len();
+        // One that is not acknowledged: its time-out is no wall's.
+
+        rig.faults(Faults {
+            lose: Chance::in_a_million(1_000_000),
+            ..Faults::default()
+        });
+        let decision = rig.decision(2);
+        rig.bring(decision);
+        rig.settle();
+        rig.clock.set_wall(jumped);
+        rig.pass(Duration::from_millis(1_900));
+        assert_eq!(rig.state(2), OrderState::PendingNew);
+        rig.pass(Duration::from_millis(200));
+        assert_eq!(rig.state(2), OrderState::Unknown);
+        let decision = rig.decision(4);
+        rig.bring(decision);
+        rig.settle();
+        // Decisions of before are as old as the latest time that was judged by.
+        rig.faults(Faults::default());
+        rig.clock.set_wall(START);
+        let mut late = rig.decision(3);
+        late.expires_at = START.after(Duration::from_secs(30));
+        let request = rig.bring(late);
+        rig.settle();
+        let expired = jumped > START;
+        let answer = rig.answer(request);
+        assert_eq!(answer == Err(Code::DecisionExpired), expired, "{answer:?}");
+        // What is told goes on where it was.
+        rig.market(Side::Sell, 10, 100);
+        rig.pass(Duration::from_secs(1));
+        assert_eq!(rig.state(1), OrderState::Filled);
+        assert!(rig.inbox.bodies().len() > told);
+        let seen = rig.inbox.0.borrow();
+        let numbers: Vec<_> = seen.seen.iter().map(|message| message.sequence).collect();
+        assert!(
+            numbers.iter().copied().eq(1..=numbers.len() as u64),
+            "{numbers:?}"
+        );
     }
 }
 
