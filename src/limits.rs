@@ -480,6 +480,15 @@ pub const EXECUTOR_REQUESTS_MAX: usize = 1_024;
 /// the disk, cancels for their venue.
 pub const EXECUTOR_IN_FLIGHT_MAX: usize = 4_096;
 
+/// Messages of an executor in one request to an authorizer elsewhere.
+pub const OUTBOX_POST_MESSAGES_MAX: usize = 64;
+
+/// Bytes of such a request: a message has less than 1 KiB.
+pub const OUTBOX_POST_BYTES_MAX: usize = 128 * 1_024;
+
+/// Executors elsewhere that one authorizer serves, by their logs.
+pub const OUTBOX_STREAMS_MAX: usize = 64;
+
 /// HTTP connections at once, at most; each costs a descriptor and some 20 KiB.
 pub const HTTP_CONNECTIONS_MAX: u32 = 65_536;
 

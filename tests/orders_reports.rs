@@ -259,6 +259,7 @@ proptest! {
         account: u64,
         ends: bool,
         buys: bool,
+        instrument in "[A-Za-z0-9./_:-]{1,64}",
     ) {
         let body = MessageBody::Execution(Execution {
             fill_id: FillId(fill),
@@ -268,6 +269,7 @@ proptest! {
             fee: Amount::from_raw(fee),
             side: Some(if buys { Side::Buy } else { Side::Sell }),
             release_remainder: ends,
+            instrument,
             ..execution()
         });
         let message = Message { sequence, body };

@@ -157,7 +157,8 @@ fn every_problem_is_told_at_once_in_the_order_of_lines() {
              from 1 to 256; without a shard nothing judges an order: write shards = \"auto\", or 1 or more",
             "test.toml:8: jurnal: found the unknown key \"jurnal\"; wanted one of gateway, session, engine, \
              journal, venue, asset, instrument, account, credential, http, authorizer, \
-             executor, agent, admin, key, risk; did you mean journal?",
+             executor, agent, admin, peer, key, \
+             risk; did you mean journal?",
         ]
     );
 }

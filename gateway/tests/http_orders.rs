@@ -465,5 +465,5 @@ fn the_page_has_every_route_and_every_code_with_its_status() {
         );
         count += 1;
     }
-    assert_eq!(count, 12);
+    assert_eq!(count, 14);
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use pitlane::journal::storage::SystemStorage;
 use pitlane::orders::decision::{KeyTable, Role, Signer, Validity};
 use pitlane::orders::executor::{
-    Authority, ExecutorSettings, JournalLog, NoHistory, OpenedLog, Record,
+    Authority, ExecutorSettings, JournalLog, NoHistory, OpenedLog, Receiver, Record,
 };
 use pitlane::orders::venue::VenueLink;
 use pitlane::shard::authority::{AuthorityEnd, Authorizer, AuthorizerSettings};
@@ -15,8 +15,10 @@ use pitlane::types::{FillId, InstrumentId};
 
 use super::journals::{how, number};
 use super::{Layout, StartError};
-use crate::config::Config;
-use crate::control::{ExecutorSetup, ExecutorStart, ExecutorThread, VenueWay};
+use crate::config::{Config, RemoteAuthorizer};
+use crate::control::outbox::{self, OutboxThread};
+use crate::control::{Due, ExecutorSetup, ExecutorStart, ExecutorThread, VenueWay};
+use crate::remote::Remote;
 use crate::secrets;
 
 /// An executor whose journal was read, and that has no venue yet.
@@ -25,13 +27,24 @@ pub(super) struct OpenedExecutor {
     opened: OpenedLog,
 }
 
+/// An executor that runs; dropped, it ends, and then its outbox.
+pub(super) struct RunningExecutor {
+    pub(super) thread: ExecutorThread,
+    pub(super) outbox: Option<OutboxThread>,
+}
+
 /// Where the executor's journal is, in the folder of the journals.
 const FOLDER: &str = "executor";
+
+/// Whether this process executes decisions.
+const fn executes(config: &Config) -> bool {
+    config.http.enabled && config.executor.enabled
+}
 
 impl OpenedExecutor {
     /// Opens the journal; none where the HTTP side is off.
     pub(super) fn open(config: &Config, layout: &Layout) -> Result<Option<Self>, StartError> {
-        let how = how(&config.journal, layout).filter(|_| config.http.enabled);
+        let how = how(&config.journal, layout).filter(|_| executes(config));
         let Some(how) = how else { return Ok(None) };
         let folder = config.journal.dir.join(FOLDER);
         let in_folder = |reason: String| StartError::Journal {
@@ -62,10 +75,23 @@ impl OpenedExecutor {
         config: &Config,
         venue: VenueLink,
         authorizer: &Authorizer,
-    ) -> Result<ExecutorThread, StartError> {
+    ) -> Result<RunningExecutor, StartError> {
         let Self { start, opened } = self;
         let bell = start.bell();
-        let receiver = authorizer.receiver(opened.recovered.number, bell);
+        let log = opened.recovered.number;
+        let (receiver, due, outbox): (Box<dyn Receiver + Send>, _, _) =
+            match &config.executor.authorizer {
+                None => {
+                    let receiver = authorizer.receiver(log, bell);
+                    (Box::new(receiver), Due::Here(authorizer.clone()), None)
+                }
+                Some(remote) => {
+                    let (signer, way) = reach(remote)?;
+                    let (outbox, thread, due) =
+                        outbox::start(log, signer, way, bell).map_err(StartError::Thread)?;
+                    (Box::new(outbox), Due::Elsewhere(due), Some(thread))
+                }
+            };
         let setup = ExecutorSetup {
             settings: settings(config)?,
             venues: vec![VenueWay {
@@ -76,12 +102,23 @@ impl OpenedExecutor {
             log: opened.log,
             records: opened.records,
             history: Box::new(NoHistory),
-            authority: Box::new(|| Authority::Remote(Box::new(receiver))),
-            authorizer: Some(authorizer.clone()),
+            authority: Box::new(|| Authority::Remote(receiver)),
+            due,
             requests_max: config.executor.requests_max,
         };
-        start.start(setup).map_err(StartError::Thread)
+        let thread = start.start(setup).map_err(StartError::Thread)?;
+        Ok(RunningExecutor { thread, outbox })
     }
+}
+
+/// The executor's key, and the way to an authorizer elsewhere.
+fn reach(remote: &RemoteAuthorizer) -> Result<(Signer, Remote), StartError> {
+    let key = secrets::signing_key(&remote.key_file).map_err(StartError::Executor)?;
+    let signer = Signer::new(&remote.key_id, Role::Executor, &key.to_bytes())
+        .map_err(|error| StartError::Executor(error.to_string()))?;
+    let way = Remote::new(&remote.url, &remote.token_file)
+        .map_err(|error| StartError::Executor(error.to_string()))?;
+    Ok((signer, way))
 }
 
 fn instruments(config: &Config) -> BTreeMap<String, InstrumentId> {
@@ -120,7 +157,8 @@ pub(super) fn signer(config: &Config) -> Result<Option<Signer>, StartError> {
     };
     let key_id = &config.authorizer.key_id;
     let key = secrets::signing_key(file).map_err(StartError::Authorizer)?;
-    let own = config.keys.iter().find(|entry| entry.key_id == *key_id);
+    let mut keys = config.keys.iter();
+    let own = keys.find(|entry| entry.key_id == *key_id && entry.role == Role::Authorizer);
     let public = key.verifying_key().to_bytes();
     if own.is_none_or(|entry| entry.public_key != public) {
         return Err(StartError::Authorizer(format!(
@@ -153,7 +191,7 @@ fn settings(config: &Config) -> Result<ExecutorSettings, StartError> {
     })
 }
 
-/// The authorizer's keys.
+/// The keys of `[[key]]`.
 ///
 /// # Errors
 /// One that the table refuses.
@@ -165,7 +203,7 @@ pub(super) fn keys(config: &Config) -> Result<KeyTable, StartError> {
             not_after: entry.not_after,
             revoked: entry.revoked,
         };
-        keys.add(&entry.key_id, Role::Authorizer, &entry.public_key, validity)
+        keys.add(&entry.key_id, entry.role, &entry.public_key, validity)
             .map_err(|error| StartError::Key {
                 key_id: entry.key_id.clone(),
                 error,

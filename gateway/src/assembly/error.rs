@@ -99,6 +99,9 @@ pub enum StartError {
     /// The authorizer's private key cannot be used.
     #[error("[authorizer] key_file: {0}")]
     Authorizer(String),
+    /// The way to an authorizer elsewhere cannot be used.
+    #[error("[executor]: {0}")]
+    Executor(String),
     /// The HTTP side cannot be started.
     #[error("{0}")]
     Http(#[from] HttpError),

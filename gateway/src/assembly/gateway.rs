@@ -23,7 +23,7 @@ use pitlane::shard::{
 use pitlane::types::{AccountId, ShardId};
 
 use super::births::Births;
-use super::decisions::{self, OpenedExecutor};
+use super::decisions::{self, OpenedExecutor, RunningExecutor};
 use super::journals::{Found, Journals, ShardJournal};
 use super::path::ShardPath;
 use super::settings::{self, shard_of};
@@ -31,8 +31,9 @@ use super::shard::{Shard, ShardVenue};
 use super::venue_thread::VenueThread;
 use super::{Layout, StartError, Strategies};
 use crate::config::Config;
+use crate::control::ExecutorHandle;
 use crate::control::http::{Access, HttpServer, HttpSetup};
-use crate::control::{ExecutorHandle, ExecutorThread};
+use crate::control::outbox::OutboxThread;
 use crate::server::{IoUsed, Server, ServerHandle, ServerStats, Stopper, Summary};
 
 /// A gateway that runs; dropped, it stops at once.
@@ -42,7 +43,7 @@ pub struct Gateway {
     http: Option<HttpServer>,
     server: ServerHandle,
     engine: AsyncEngine<Shard, HdrObserver>,
-    executor: Option<ExecutorThread>,
+    executor: Option<RunningExecutor>,
     journals: Journals,
     _venue_thread: Option<VenueThread>,
     venue: VenueControl,
@@ -120,12 +121,11 @@ impl Gateway {
         let bell = bells.first().filter(|_| layout.inline);
         let (journals, from_journals) = Journals::open(config, &layout, bell)?;
         let executor = OpenedExecutor::open(config, &layout)?;
-        let (authorizer, ends) = match &executor {
-            None => (None, Vec::new()),
-            Some(_) => {
-                let (authorizer, ends) = decisions::authorizer(config, layout.shards)?;
-                (Some(authorizer), ends)
-            }
+        let (authorizer, ends) = if config.http.enabled {
+            let (authorizer, ends) = decisions::authorizer(config, layout.shards)?;
+            (Some(authorizer), ends)
+        } else {
+            (None, Vec::new())
         };
         let executor = executor.zip(authorizer.clone());
         let mut venue = settings::venue(config);
@@ -236,15 +236,17 @@ impl Gateway {
             }
         };
         let server = Server::start(settings::server(config), credentials, make_path)?;
-        let http = match &executor {
-            None => None,
-            Some(executor) => Some(HttpServer::start(HttpSetup {
+        let http = if config.http.enabled {
+            Some(HttpServer::start(HttpSetup {
                 settings: config.http,
                 access: Access::new(config),
-                executor: executor.handle(),
+                executor: executor.as_ref().map(|own| own.thread.handle()),
                 authorizer,
+                keys: decisions::keys(config)?,
                 sessions: Some(Box::new(server.stats_reader())),
-            })?),
+            })?)
+        } else {
+            None
         };
         Ok(Self {
             http,
@@ -275,7 +277,7 @@ impl Gateway {
     /// To ask the executor, if there is one.
     #[must_use]
     pub fn executor(&self) -> Option<ExecutorHandle> {
-        self.executor.as_ref().map(ExecutorThread::handle)
+        self.executor.as_ref().map(|own| own.thread.handle())
     }
 
     /// The reactor of each I/O thread.
@@ -314,10 +316,16 @@ impl Gateway {
         self.journals.faults()
     }
 
-    /// What goes wrong with snapshots and history at present; orders go on.
+    /// What goes wrong beside the orders at present: snapshots, history, the way to
+    /// an authorizer elsewhere. Orders go on.
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
-        self.journals.troubles()
+        let mut all = self.journals.troubles();
+        let outbox = self.executor.as_ref().and_then(|own| own.outbox.as_ref());
+        if let Some(why) = outbox.and_then(OutboxThread::fault) {
+            all.push(format!("the authorizer: {why}"));
+        }
+        all
     }
 
     /// To steer the simulated venue's phases.
@@ -432,7 +440,7 @@ struct Placed {
     venues: Vec<ShardVenue>,
     control: VenueControl,
     thread: Option<VenueThread>,
-    executor: Option<ExecutorThread>,
+    executor: Option<RunningExecutor>,
 }
 
 /// One shard alone has the venue to itself; several, and an executor, share it

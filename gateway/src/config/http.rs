@@ -6,13 +6,13 @@ use core::time::Duration;
 use std::path::PathBuf;
 
 use pitlane::limits;
-use pitlane::orders::decision::read_instant;
+use pitlane::orders::decision::{Role, read_instant};
 use pitlane::time::UnixNanos;
 
 use super::load::address;
 use super::model::{
     AdminEntry, AgentEntry, AuthorizerSection, Config, ExecutorSection, HttpSettings, JournalMode,
-    KeyEntry,
+    KeyEntry, PeerEntry, RemoteAuthorizer,
 };
 use super::parties::{Seen, access, hex32, public_key};
 use super::reader::{Complaint, quoted};
@@ -24,6 +24,14 @@ pub(super) fn read(root: &Section<'_, '_>, config: &mut Config) {
     config.http = http(root.section("http"), mode);
     config.authorizer = authorizer(root.section("authorizer"));
     config.executor = executor(root.section("executor"));
+    if config.executor.authorizer.is_some() && config.authorizer.key_file.is_some() {
+        let complaint = Complaint::new(
+            "an authorizer elsewhere, and one here",
+            "one of them: what is executed is settled in one place",
+            "leave executor.authorizer_url empty, or authorizer.key_file",
+        );
+        root.complain("executor", complaint);
+    }
     // A token that two have would make one of them the other.
     let mut tokens = Seen::default();
     let mut ids = Seen::default();
@@ -34,6 +42,14 @@ pub(super) fn read(root: &Section<'_, '_>, config: &mut Config) {
     let mut ids = Seen::default();
     for section in root.sections("admin") {
         config.admins.extend(admin(section, &mut ids, &mut tokens));
+    }
+    let mut ids = Seen::default();
+    for section in root.sections("peer") {
+        let entry = admin(section, &mut ids, &mut tokens);
+        config.peers.extend(entry.map(|entry| PeerEntry {
+            id: entry.id,
+            token_sha256: entry.token_sha256,
+        }));
     }
     let (mut ids, mut keys) = (Seen::default(), Seen::default());
     for section in root.sections("key") {
@@ -84,6 +100,8 @@ fn executor(section: Section<'_, '_>) -> ExecutorSection {
     let least = Duration::from_millis(1);
     let wait = |key, default| section.duration(key, least, default);
     let settings = ExecutorSection {
+        enabled: section.flag("enabled", default.enabled),
+        authorizer: remote_authorizer(&section),
         ack_timeout: wait("ack_timeout", default.ack_timeout),
         query_timeout: wait("query_timeout", default.query_timeout),
         query_pause: wait("query_pause", default.query_pause),
@@ -106,6 +124,44 @@ fn executor(section: Section<'_, '_>) -> ExecutorSection {
     };
     section.finish();
     settings
+}
+
+/// An authorizer elsewhere: all of it is there, or nothing.
+fn remote_authorizer(section: &Section<'_, '_>) -> Option<RemoteAuthorizer> {
+    let filled = |text: &&str| !text.is_empty();
+    let url = section.text("authorizer_url", "http://127.0.0.1:7402");
+    let token = section.text("authorizer_token_file", "peer.token");
+    let key = section.text("key_file", "executor.pem");
+    let key_id = decision_name(section, "key_id", "executor-1");
+    let url = url.filter(filled)?;
+    if !url.starts_with("http://") {
+        let complaint = Complaint::new(
+            quoted(url),
+            "http:// and the address of the authorizer's [http] listen",
+            "write authorizer_url = \"http://127.0.0.1:7402\"",
+        );
+        section.complain("authorizer_url", complaint);
+    }
+    let needed = |name: &str, file: Option<&str>| {
+        let file = file.filter(filled);
+        if file.is_none() {
+            let complaint = Complaint::new(
+                "none",
+                "a file, as authorizer_url is there",
+                format!("write {name} = \"FILE\", or leave authorizer_url empty"),
+            );
+            section.complain(name, complaint);
+        }
+        file.map(PathBuf::from)
+    };
+    let token_file = needed("authorizer_token_file", token);
+    let key_file = needed("key_file", key);
+    Some(RemoteAuthorizer {
+        url: url.trim_end_matches('/').to_owned(),
+        token_file: token_file?,
+        key_file: key_file?,
+        key_id: key_id.unwrap_or_else(|| "executor-1".to_owned()),
+    })
 }
 
 /// A name that decisions can carry.
@@ -247,8 +303,14 @@ fn key(
         section.complain("not_after", complaint);
     }
     let revoked = section.flag("revoked", false);
+    let roles = [
+        ("authorizer", Role::Authorizer),
+        ("executor", Role::Executor),
+    ];
+    let role = section.one_of("role", &roles, Role::Authorizer);
     section.finish();
     Some(KeyEntry {
+        role,
         key_id: key_id?,
         public_key: public?,
         not_before,

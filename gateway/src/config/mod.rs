@@ -14,7 +14,7 @@ mod section;
 pub use model::{
     AccountAccess, AccountRange, AdminEntry, AgentEntry, Asset, AuthorizerSection, CallbackHalt,
     Config, CredentialEntry, EngineSettings, ExecutorSection, GatewaySettings, HttpSettings, Idle,
-    InstrumentEntry, Io, JournalMode, JournalSettings, KeyEntry, Mode, OldSegments, PermissionSet,
-    SessionSettings, Shards, VenueKind, VenueSettings,
+    InstrumentEntry, Io, JournalMode, JournalSettings, KeyEntry, Mode, OldSegments, PeerEntry,
+    PermissionSet, RemoteAuthorizer, SessionSettings, Shards, VenueKind, VenueSettings,
 };
 pub use problem::{ConfigError, Problem};

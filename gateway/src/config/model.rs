@@ -9,6 +9,7 @@ use core::time::Duration;
 use std::path::PathBuf;
 
 use pitlane::limits;
+use pitlane::orders::decision::Role;
 use pitlane::orders::executor::ExecutorSettings;
 use pitlane::orders::venue::sim::Phase;
 use pitlane::risk::{AccountConfig, RiskConfig};
@@ -46,7 +47,9 @@ pub struct Config {
     pub agents: Vec<AgentEntry>,
     /// `[[admin]]`, as they stand.
     pub admins: Vec<AdminEntry>,
-    /// `[[key]]`, the authorizer's, as they stand.
+    /// `[[peer]]`, as they stand.
+    pub peers: Vec<PeerEntry>,
+    /// `[[key]]`, as they stand.
     pub keys: Vec<KeyEntry>,
     /// `[risk]`, with the assets and instruments, but without the accounts: see
     /// [`Config::risk_config`].
@@ -431,9 +434,27 @@ impl Default for AuthorizerSection {
     }
 }
 
+/// An authorizer in another process, and how an executor signs what it tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteAuthorizer {
+    /// Of its HTTP side.
+    pub url: String,
+    /// A file with the token of one of its `[[peer]]`s.
+    pub token_file: PathBuf,
+    /// A file with the executor's private key.
+    pub key_file: PathBuf,
+    /// The name of that key.
+    pub key_id: String,
+}
+
 /// `[executor]`: as `pitlane::orders::executor::ExecutorSettings` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecutorSection {
+    /// Whether this process executes decisions.
+    pub enabled: bool,
+    /// Where the authorizer is that settles what is executed, if it is another
+    /// process.
+    pub authorizer: Option<RemoteAuthorizer>,
     /// How long an order may stay unacknowledged.
     pub ack_timeout: Duration,
     /// How long the venue's answer may take before it is asked again.
@@ -462,6 +483,8 @@ impl Default for ExecutorSection {
     fn default() -> Self {
         let own = ExecutorSettings::default();
         Self {
+            enabled: true,
+            authorizer: None,
             ack_timeout: own.ack_timeout,
             query_timeout: own.query_timeout,
             query_pause: own.query_pause,
@@ -497,9 +520,20 @@ pub struct AdminEntry {
     pub token_sha256: [u8; 32],
 }
 
-/// `[[key]]`: a key of the authorizer's (rule O2).
+/// `[[peer]]`: an executor in another process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerEntry {
+    /// Its name, for people.
+    pub id: String,
+    /// Of its bearer token.
+    pub token_sha256: [u8; 32],
+}
+
+/// `[[key]]`: a key of an authorizer's or an executor's (rules O2, O39).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyEntry {
+    /// What it signs.
+    pub role: Role,
     /// Its name in decisions.
     pub key_id: String,
     /// The Ed25519 key, compressed.

@@ -15,12 +15,12 @@ use pitlane::orders::executor::{
     Authority, Executor, ExecutorParts, ExecutorSettings, History, JournalLog, Record, VenueSetup,
 };
 use pitlane::orders::venue::Venue;
-use pitlane::shard::authority::Authorizer;
 use pitlane::time::{Clock, Nanos, SystemClock};
 use pitlane::types::InstrumentId;
 use tokio::sync::oneshot;
 
 use super::asks::{Ask, ExecutorHandle, ExecutorReport, OrderAnswer};
+pub use super::sweep::Due;
 use super::sweep::Sweep;
 
 /// The longest sleep: the wall's clock may have been set meanwhile.
@@ -59,8 +59,8 @@ pub struct ExecutorSetup {
     pub history: Box<dyn History + Send>,
     /// Who settles; called on the thread.
     pub authority: Box<dyn FnOnce() -> Authority + Send>,
-    /// Whose decisions that were never brought are voided here.
-    pub authorizer: Option<Authorizer>,
+    /// Where decisions come from that were never brought, to be voided.
+    pub due: Due,
     /// Requests that may wait.
     pub requests_max: usize,
 }
@@ -88,7 +88,7 @@ struct Desk {
     requests: u64,
     clock: SystemClock,
     next_forget: Nanos,
-    sweep: Option<Sweep>,
+    sweep: Sweep,
 }
 
 impl Default for ExecutorStart {
@@ -180,7 +180,7 @@ impl Desk {
             waiting: HashMap::default(),
             requests: 0,
             next_forget: clock.now().after(FORGET_EVERY),
-            sweep: setup.authorizer.map(Sweep::new),
+            sweep: Sweep::new(setup.due),
             clock,
         }
     }
@@ -191,9 +191,7 @@ impl Desk {
             let progress = self.executor.turn();
             let answered = self.give_answers();
             self.forget();
-            if let Some(sweep) = &mut self.sweep {
-                sweep.turn(&mut self.executor, self.clock.now());
-            }
+            self.sweep.turn(&mut self.executor, self.clock.now());
             if progress.more || taken == BATCH_MAX || (answered && !self.asks.is_empty()) {
                 continue;
             }

@@ -9,7 +9,8 @@
 mod asks;
 mod executor_thread;
 pub mod http;
+pub(crate) mod outbox;
 mod sweep;
 
 pub use asks::{ExecutorHandle, ExecutorReport, Unavailable};
-pub use executor_thread::{ExecutorSetup, ExecutorStart, ExecutorThread, VenueWay};
+pub use executor_thread::{Due, ExecutorSetup, ExecutorStart, ExecutorThread, VenueWay};

@@ -224,7 +224,10 @@ fn execution(fields: &Fields<'_>) -> Result<Execution, DecisionError> {
         fill_id: FillId(number(fields, "fill_id")?),
         user_id: name("user_id")?,
         account_id,
-        instrument: name("instrument")?,
+        instrument: match fields.text("instrument")? {
+            "" if external => String::new(),
+            _ => fields.symbol("instrument")?,
+        },
         side,
         qty: decimal("qty", fields.text("qty")?, Quantity::parse)?,
         price: decimal("price", fields.text("price")?, Price::parse)?,

@@ -139,6 +139,12 @@ impl Authorizer {
     /// again after a pause, as long as nothing is heard of it.
     #[must_use]
     pub fn due(&self) -> Due {
+        Due::new(self.due_answers())
+    }
+
+    /// The same, as each shard's answer; a shard that is not there has none.
+    #[must_use]
+    pub fn due_answers(&self) -> Vec<Answer<Vec<Decision>>> {
         let now = self.0.settings.clock.wall();
         let answers = self.0.shards.iter().filter_map(|shard| {
             let (reply, answer) = oneshot::channel();
@@ -146,7 +152,7 @@ impl Authorizer {
             let asked = shard.send(Ask::Due { now, most, reply });
             asked.ok().map(|()| Answer::new(answer))
         });
-        Due::new(answers.collect())
+        answers.collect()
     }
 
     /// Ends the hold of a decision that is void, by the word of an executor that

@@ -33,6 +33,8 @@ pub enum Caller {
     Agent(AgentAccess),
     /// An admin, by name.
     Admin(Arc<str>),
+    /// An executor in another process, by name.
+    Peer(Arc<str>),
 }
 
 /// Every token's hash and whose it is.
@@ -57,8 +59,10 @@ impl Access {
         let admins = config.admins.iter();
         let admins =
             admins.map(|entry| (entry.token_sha256, Caller::Admin(entry.id.as_str().into())));
+        let peers = config.peers.iter();
+        let peers = peers.map(|entry| (entry.token_sha256, Caller::Peer(entry.id.as_str().into())));
         Self {
-            callers: agents.chain(admins).collect(),
+            callers: agents.chain(admins).chain(peers).collect(),
         }
     }
 

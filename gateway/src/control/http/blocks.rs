@@ -19,9 +19,11 @@ pub(super) async fn list(
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, Problem> {
     admin(&caller)?;
-    let report = answer(desk.executor.report(false)).await?;
     let mut rows: Vec<(AccountId, &str)> = Vec::new();
-    rows.extend(report.blocked.iter().map(|own| (*own, "executor")));
+    if let Some(executor) = &desk.executor {
+        let report = answer(executor.report(false)).await?;
+        rows.extend(report.blocked.iter().map(|own| (*own, "executor")));
+    }
     if let Some(authorizer) = &desk.authorizer {
         for shard in authorizer.blocks()? {
             let own = shard.await?;
@@ -75,7 +77,9 @@ async fn set(
             return Err(Problem::new(HttpCode::NoAccount, message));
         }
     }
-    answer(desk.executor.set_blocked(account, blocked)).await?;
+    if let Some(executor) = &desk.executor {
+        answer(executor.set_blocked(account, blocked)).await?;
+    }
     let body = json!({ "account": account.to_string(), "blocked": blocked });
     Ok(answer_json(StatusCode::OK, body.to_string()))
 }

@@ -14,9 +14,11 @@ use crate::control::ExecutorReport;
 use crate::server::ServerStats;
 
 pub(super) async fn metrics(State(desk): State<SharedDesk>) -> Result<Response, Problem> {
-    let report = answer(desk.executor.report(true)).await?;
     let mut page = Page::default();
-    executor(&mut page, &report);
+    if let Some(handle) = &desk.executor {
+        let report = answer(handle.report(true)).await?;
+        executor(&mut page, &report);
+    }
     if let Some(sessions) = &desk.sessions {
         gateway(&mut page, &sessions());
     }

@@ -8,6 +8,7 @@ mod orders;
 mod problem;
 mod router;
 mod server;
+mod settlements;
 
 pub use access::{Access, AgentAccess, Caller};
 pub use problem::{HttpCode, Problem};

@@ -31,7 +31,7 @@ pub(super) async fn submit(
 ) -> Result<Response, Problem> {
     let agent = agent(caller)?;
     let body = read_body(&desk, &headers, body).await?;
-    let view = answer(desk.executor.submit(&agent.id, body)).await??;
+    let view = answer(desk.executor()?.submit(&agent.id, body)).await??;
     Ok(order(&view))
 }
 
@@ -42,7 +42,7 @@ pub(super) async fn read(
     id: Parameter,
 ) -> Result<Response, Problem> {
     let agent = agent(caller)?;
-    let view = answer(desk.executor.read(&agent.id, order_id(id)?)).await??;
+    let view = answer(desk.executor()?.read(&agent.id, order_id(id)?)).await??;
     Ok(order(&view))
 }
 
@@ -53,13 +53,13 @@ pub(super) async fn cancel(
     id: Parameter,
 ) -> Result<Response, Problem> {
     let agent = agent(caller)?;
-    let view = answer(desk.executor.cancel(&agent.id, order_id(id)?)).await??;
+    let view = answer(desk.executor()?.cancel(&agent.id, order_id(id)?)).await??;
     Ok(order(&view))
 }
 
 /// `GET /v1/venues`.
 pub(super) async fn venues(State(desk): State<SharedDesk>) -> Result<Response, Problem> {
-    let report = answer(desk.executor.report(false)).await?;
+    let report = answer(desk.executor()?.report(false)).await?;
     let venues: Vec<Value> = report
         .venues
         .iter()
@@ -92,7 +92,7 @@ pub(super) async fn list(
     admin(&caller)?;
     let (state, limit) = filter(query.as_deref().unwrap_or_default())?;
     // One more than is shown tells that there are more.
-    let mut orders = answer(desk.executor.orders(state, limit + 1)).await?;
+    let mut orders = answer(desk.executor()?.orders(state, limit + 1)).await?;
     let more = orders.len() > limit;
     orders.truncate(limit);
     Ok(answer_json(
@@ -104,9 +104,9 @@ pub(super) async fn list(
 pub(super) fn agent(caller: Caller) -> Result<AgentAccess, Problem> {
     match caller {
         Caller::Agent(agent) => Ok(agent),
-        Caller::Admin(_) => Err(Problem::new(
+        Caller::Admin(_) | Caller::Peer(_) => Err(Problem::new(
             HttpCode::Forbidden,
-            "an admin's token: this route is for agents",
+            "not an agent's token: this route is for agents",
         )),
     }
 }
@@ -114,9 +114,9 @@ pub(super) fn agent(caller: Caller) -> Result<AgentAccess, Problem> {
 pub(super) fn admin(caller: &Caller) -> Result<&Arc<str>, Problem> {
     match caller {
         Caller::Admin(name) => Ok(name),
-        Caller::Agent(_) => Err(Problem::new(
+        Caller::Agent(_) | Caller::Peer(_) => Err(Problem::new(
             HttpCode::Forbidden,
-            "an agent's token: this route is for admins",
+            "not an admin's token: this route is for admins",
         )),
     }
 }
@@ -143,16 +143,26 @@ pub(super) async fn read_body(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Vec<u8>, Problem> {
+    read_body_of(desk, headers, body, HTTP_BODY_BYTES_MAX).await
+}
+
+/// The same, with a bound of its own.
+pub(super) async fn read_body_of(
+    desk: &Desk,
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+) -> Result<Vec<u8>, Problem> {
     let too_large = || {
-        let message = format!("a body has {HTTP_BODY_BYTES_MAX} bytes at most");
+        let message = format!("a body has {most} bytes at most");
         Problem::new(HttpCode::TooLarge, message)
     };
     let told = headers.get(header::CONTENT_LENGTH);
     let told = told.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if told.is_some_and(|length| length > HTTP_BODY_BYTES_MAX as u64) {
+    if told.is_some_and(|length| length > most as u64) {
         return Err(too_large());
     }
-    match timeout(desk.read_timeout, to_bytes(body, HTTP_BODY_BYTES_MAX)).await {
+    match timeout(desk.read_timeout, to_bytes(body, most)).await {
         Ok(Ok(bytes)) => Ok(bytes.into()),
         // Or the connection broke: then nobody reads this.
         Ok(Err(_)) => Err(too_large()),

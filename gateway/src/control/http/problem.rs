@@ -70,6 +70,10 @@ http_codes! {
     Busy = "A2M_BUSY", 503;
     /// The account's shard does not answer.
     NoShard = "A2M_SHARD_DOWN", 503;
+    /// What an executor tells cannot be read, or is not signed by a key that may.
+    BadReport = "A2M_BAD_REPORT", 422;
+    /// This process executes nothing.
+    NoExecutor = "A2M_NO_EXECUTOR", 503;
     /// This process makes no decisions.
     NoAuthorizer = "A2M_NO_AUTHORIZER", 503;
 }

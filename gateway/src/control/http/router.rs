@@ -18,18 +18,29 @@ use tokio::time::timeout;
 use super::access::{Access, Caller};
 use super::problem::{HttpCode, Problem, json, unavailable};
 use super::server::SessionsReader;
-use super::{blocks, decisions, metrics, orders};
+use super::settlements::Settlements;
+use super::{blocks, decisions, metrics, orders, settlements};
 use crate::control::{ExecutorHandle, Unavailable};
 
 /// What every route has.
 pub(super) struct Desk {
     pub(super) access: Access,
-    pub(super) executor: ExecutorHandle,
+    pub(super) executor: Option<ExecutorHandle>,
     pub(super) authorizer: Option<Authorizer>,
+    pub(super) settlements: Settlements,
     pub(super) sessions: Option<SessionsReader>,
     pub(super) read_timeout: Duration,
     pub(super) request_timeout: Duration,
     pub(super) turned_away: Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl Desk {
+    pub(super) fn executor(&self) -> Result<&ExecutorHandle, Problem> {
+        self.executor.as_ref().ok_or_else(|| {
+            let message = "this process executes nothing; ask the executor's";
+            Problem::new(HttpCode::NoExecutor, message)
+        })
+    }
 }
 
 pub(super) type SharedDesk = Arc<Desk>;
@@ -49,6 +60,8 @@ pub(super) fn router(desk: SharedDesk) -> Router {
             "/v1/admin/blocks/{account}",
             post(blocks::block).delete(blocks::unblock),
         )
+        .route("/v1/executor/messages", post(settlements::settle))
+        .route("/v1/executor/due", get(settlements::due))
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&desk), guard));
@@ -107,9 +120,10 @@ async fn healthz() -> Response {
 
 /// Orders are taken: the executor answers, its journal works, a venue is up.
 async fn readyz(State(desk): State<SharedDesk>) -> Response {
-    let report = match desk.executor.report(false) {
-        Ok(receiver) => receiver.await.ok(),
-        Err(_) => None,
+    let report = match desk.executor.as_ref().map(|handle| handle.report(false)) {
+        None => return json(StatusCode::OK, "{\"ready\":true}".to_owned()),
+        Some(Ok(receiver)) => receiver.await.ok(),
+        Some(Err(_)) => None,
     };
     let why = match report {
         None => Some("the executor does not answer"),

@@ -12,6 +12,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use pitlane::limits::HTTP_HEAD_BYTES_MAX;
+use pitlane::orders::decision::KeyTable;
 use pitlane::shard::authority::Authorizer;
 use socket2::SockRef;
 use tokio::net::TcpStream;
@@ -19,6 +20,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::access::Access;
 use super::router::{Desk, router};
+use super::settlements::Settlements;
 use crate::config::HttpSettings;
 use crate::control::ExecutorHandle;
 use crate::server::ServerStats;
@@ -41,10 +43,12 @@ pub struct HttpSetup {
     pub settings: HttpSettings,
     /// Who may ask.
     pub access: Access,
-    /// Who answers.
-    pub executor: ExecutorHandle,
+    /// Who executes decisions, if this process does.
+    pub executor: Option<ExecutorHandle>,
     /// Who decides, and keeps the accounts' blocks.
     pub authorizer: Option<Authorizer>,
+    /// Whose signatures count on what executors elsewhere tell.
+    pub keys: KeyTable,
     /// The binary gateway's counts, for the metrics.
     pub sessions: Option<SessionsReader>,
 }
@@ -97,6 +101,7 @@ impl HttpServer {
         let desk = Arc::new(Desk {
             access: setup.access,
             executor: setup.executor,
+            settlements: Settlements::new(setup.authorizer.clone(), setup.keys),
             authorizer: setup.authorizer,
             sessions: setup.sessions,
             read_timeout: settings.read_timeout,
@@ -239,8 +244,9 @@ mod tests {
                 ..HttpSettings::default()
             },
             access: Access::new(&config),
-            executor: ExecutorHandle::new(asks, Parker::new().unparker().clone()),
+            executor: Some(ExecutorHandle::new(asks, Parker::new().unparker().clone())),
             authorizer: None,
+            keys: KeyTable::default(),
             sessions: None,
         })
         .unwrap();
