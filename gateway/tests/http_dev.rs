@@ -5,6 +5,7 @@ mod http_desk;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use http_desk::{Dev, id};
@@ -162,6 +163,64 @@ fn o18_killed_between_send_and_fill_it_goes_on_and_sends_nothing_again() {
         page.contains("\npitlane_executor_duplicate_fills_total 0\n"),
         "{page}"
     );
+}
+
+#[test]
+fn o18_stopped_by_a_signal_it_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    let agent = dev.agent();
+    let filled = dev.body(1, 1, Side::Buy, "100");
+    agent.bring(&filled);
+    agent.bring(&dev.body(2, 2, Side::Sell, "100"));
+    let filled_as = agent.until(id(1), "filled");
+    let open = dev.body(3, 1, Side::Buy, "90");
+    agent.bring(&open);
+    agent.until(id(3), "acked");
+
+    let dev = dev.stopped_and_started();
+    let agent = dev.agent();
+    assert_eq!(agent.get("/readyz").0, 200);
+    assert_eq!(agent.bring(&filled), filled_as);
+    let over = agent.until(id(3), "cancelled");
+    assert_eq!(agent.bring(&open), over, "it is not sent again");
+    agent.bring(&dev.body(4, 2, Side::Sell, "90"));
+    agent.until(id(4), "acked");
+}
+
+/// Each block of shell in docs/http.md, run as it stands.
+#[test]
+fn o31_the_walk_through_of_the_page_works_as_it_is_written() {
+    let page = include_str!("../../docs/http.md");
+    let blocks = page.split("```sh\n").skip(1);
+    let script: String = blocks
+        .filter_map(|block| block.split("```").next())
+        .collect();
+    assert!(script.contains("serve --dev"), "{script}");
+    let folder = tempfile::tempdir().unwrap();
+    let binary = Path::new(env!("CARGO_BIN_EXE_pitlane"));
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", binary.parent().unwrap().display());
+    let output = Command::new("timeout")
+        .args(["60", "bash", "-euo", "pipefail", "-c"])
+        .arg(format!("trap 'kill $!' EXIT\n{script}"))
+        .current_dir(&folder)
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    let (told, faults) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{told}\n{faults}");
+    // The page says in a comment what an order is then.
+    let orders = serde_json::Deserializer::from_str(&told).into_iter::<Value>();
+    let states: Vec<String> = orders
+        .map(|order| order.unwrap()["state"].as_str().unwrap().to_owned())
+        .collect();
+    let said = script.lines().filter_map(|line| line.split_once("  # "));
+    let said: Vec<&str> = said
+        .map(|(_, state)| state)
+        .filter(|state| !state.contains(' '))
+        .collect();
+    assert_eq!(states, said, "{told}");
 }
 
 #[test]

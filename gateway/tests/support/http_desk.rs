@@ -364,8 +364,13 @@ impl Dev {
         Self::start(&self.folder.clone())
     }
 
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+    /// `kill -TERM`, which it follows with status 0, and a start on the same folder.
+    pub fn stopped_and_started(mut self) -> Self {
+        let pid = self.child.id().to_string();
+        let told = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(told.unwrap().success());
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        Self::start(&self.folder.clone())
     }
 }
 
