@@ -26,7 +26,11 @@ pub(super) enum Action {
 
 /// A seeded stream of orders and cancels.
 pub(super) struct Workload {
-    random: ChaCha8Rng,
+    /// Makes the orders, and nothing else: how many cancels there were before one
+    /// depends on when fills came, and must not change it.
+    orders: ChaCha8Rng,
+    /// Chooses between orders and cancels, and which is cancelled.
+    choices: ChaCha8Rng,
     accounts: u64,
     instrument: InstrumentId,
     middle_ticks: i64,
@@ -36,8 +40,12 @@ impl Workload {
     /// For accounts 1 to `accounts`, all in one instrument.
     #[must_use]
     pub(super) fn new(seed: u64, accounts: u64, instrument: InstrumentId) -> Self {
+        let orders = ChaCha8Rng::seed_from_u64(seed);
+        let mut choices = orders.clone();
+        choices.set_stream(1);
         Self {
-            random: ChaCha8Rng::seed_from_u64(seed),
+            orders,
+            choices,
             accounts: accounts.max(1),
             instrument,
             middle_ticks: START_TICKS,
@@ -46,34 +54,36 @@ impl Workload {
 
     /// What comes next, while `open` orders work.
     pub(super) fn next_action(&mut self, open: usize) -> Action {
-        let dice = self.random.next_u32() % 100;
+        let dice = self.choices.next_u32() % 100;
         if open > 0 && dice < 45 {
-            return Action::Cancel(usize::try_from(self.below(open as u64)).unwrap_or(0));
+            return Action::Cancel(
+                usize::try_from(below(&mut self.choices, open as u64)).unwrap_or(0),
+            );
         }
         Action::New(self.next_order())
     }
 
     fn next_order(&mut self) -> Order {
-        let drift = i64::from(self.random.next_u32() % 3) - 1;
+        let drift = i64::from(self.orders.next_u32() % 3) - 1;
         self.middle_ticks = (self.middle_ticks + drift)
             .clamp(START_TICKS - WANDER_TICKS, START_TICKS + WANDER_TICKS);
-        let side = if self.random.next_u32().is_multiple_of(2) {
+        let side = if self.orders.next_u32().is_multiple_of(2) {
             Side::Buy
         } else {
             Side::Sell
         };
-        let dice = self.random.next_u32() % 100;
+        let dice = self.orders.next_u32() % 100;
         // Behind the touch by up to 8 ticks, or through it by up to 3.
         let away = if dice < 75 {
-            1 + i64::from(self.random.next_u32() % 8)
+            1 + i64::from(self.orders.next_u32() % 8)
         } else {
-            -i64::from(self.random.next_u32() % 4)
+            -i64::from(self.orders.next_u32() % 4)
         };
         let ticks = match side {
             Side::Buy => self.middle_ticks - away,
             Side::Sell => self.middle_ticks + away,
         };
-        let lots = 1 + i64::from(self.random.next_u32() % 10);
+        let lots = 1 + i64::from(self.orders.next_u32() % 10);
         let (order_type, time_in_force, price) = match dice {
             98 => (OrderType::Market, TimeInForce::ImmediateOrCancel, None),
             90..98 => (
@@ -86,7 +96,7 @@ impl Workload {
         // One in a hundred is far over any sensible size, so that a reject is seen.
         let lots = if dice == 99 { lots * 1_000_000 } else { lots };
         Order {
-            account: AccountId(1 + self.below(self.accounts)),
+            account: AccountId(1 + below(&mut self.orders, self.accounts)),
             instrument: self.instrument,
             side,
             order_type,
@@ -96,12 +106,12 @@ impl Workload {
             price: price.map(|ticks| Price::from_raw(ticks * TICK)),
         }
     }
+}
 
-    /// Evenly below `bound`: multiply and shift, no modulo.
-    fn below(&mut self, bound: u64) -> u64 {
-        let wide = u128::from(self.random.next_u64()) * u128::from(bound);
-        u64::try_from(wide >> 64).unwrap_or(0)
-    }
+/// Evenly below `bound`: multiply and shift, no modulo.
+fn below(random: &mut ChaCha8Rng, bound: u64) -> u64 {
+    let wide = u128::from(random.next_u64()) * u128::from(bound);
+    u64::try_from(wide >> 64).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -118,6 +128,17 @@ mod tests {
         };
         assert_eq!(flow(1), flow(1));
         assert_ne!(flow(1), flow(2));
+    }
+
+    #[test]
+    fn the_orders_of_a_seed_are_the_same_whatever_is_open() {
+        let orders = |open: usize| {
+            let mut workload = Workload::new(5, 8, InstrumentId(1));
+            let actions = std::iter::repeat_with(|| workload.next_action(open));
+            let orders = actions.filter(|action| matches!(action, Action::New(_)));
+            orders.take(500).collect::<Vec<_>>()
+        };
+        assert_eq!(orders(0), orders(40));
     }
 
     #[test]
