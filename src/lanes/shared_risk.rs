@@ -13,7 +13,7 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
@@ -30,7 +30,7 @@ use super::key::LaneKey;
 use super::pre_trade::PreTradeDriver;
 use super::risk_driver::RiskError;
 use super::sync::Mutex;
-use super::wake::lock;
+use super::wake::{MutexGuard, lock};
 
 /// The risk engines of one dynamic engine; a clone is the same ones. Give it to
 /// [`DynamicBuilder::build_shared`](super::DynamicBuilder::build_shared).

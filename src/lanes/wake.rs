@@ -67,6 +67,6 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(loom)]
-type MutexGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
+pub(crate) type MutexGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
 #[cfg(not(loom))]
-type MutexGuard<'a, T> = std::sync::MutexGuard<'a, T>;
+pub(crate) type MutexGuard<'a, T> = std::sync::MutexGuard<'a, T>;
